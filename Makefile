@@ -29,7 +29,8 @@ run: build ## Start the service with a Postgres of its own (ARGS="--listen 127.0
 test: ## Check and test everything on a private Postgres (one package: PKG=./store, one test: RUN=TestName)
 	@$(IN) echo '== format' && deploy/tools/format.sh
 	@$(IN) race=$$(deploy/tools/race.sh) && \
-		echo "== build $$race" && go build $$race -v $(PKG) && \
+		echo "== build $$race" && code=$$(go list -f '{{if .GoFiles}}{{.ImportPath}}{{end}}' $(PKG)) && \
+		{ test -z "$$code" || go build $$race -v $$code; } && \
 		echo '== vet' && go vet $$race $(PKG) && \
 		echo '== test' && $(WITHPOSTGRES) go test $$race -timeout $(TESTTIMEOUT) $(if $(RUN),-v -run '$(RUN)') $(PKG)
 
