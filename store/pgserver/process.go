@@ -31,18 +31,19 @@ type postmaster struct {
 }
 
 // startPostmaster starts the server. It does not wait until it is ready.
-func startPostmaster(a account, b binaries, p place, socketDir string, settings []string) (*postmaster, error) {
+func (s *Server) startPostmaster() (*postmaster, error) {
+	a, p := s.account, s.place
 	log, err := openLog(p.file(logFile))
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
-	args := []string{"-D", p.data(), "-k", socketDir, "-p", port, "-c", "listen_addresses="}
-	for _, setting := range settings {
+	args := []string{"-D", p.data(), "-k", s.socketDir, "-p", port, "-c", "listen_addresses="}
+	for _, setting := range s.opts.settings() {
 		args = append(args, "-c", setting)
 	}
 	// The process outlives the context of its start, so it gets none.
-	cmd := a.command(context.Background(), b.path("postgres"), args...)
+	cmd := a.command(context.Background(), s.binaries.path("postgres"), args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s as user %s: %w", cmd.Path, a.name, err)
@@ -52,7 +53,11 @@ func startPostmaster(a account, b binaries, p place, socketDir string, settings 
 		_ = cmd.Wait() // its log says why it ended
 		close(pm.exited)
 	}()
-	if pm.leash, err = tie(a, cmd.Process.Pid, socketDir); err != nil {
+	throwAway := ""
+	if s.opts.Temporary {
+		throwAway = p.data()
+	}
+	if pm.leash, err = tie(a, cmd.Process.Pid, s.socketDir, throwAway); err != nil {
 		pm.stop(quickStop, nil)
 		return nil, err
 	}
@@ -96,7 +101,8 @@ type leash struct {
 	pipe io.Closer
 }
 
-// leashScript: $1 is the server's process, $2 its socket folder.
+// leashScript: $1 is the server's process, $2 its socket folder, $3 the data
+// to throw away or nothing.
 const leashScript = `read _
 kill -INT "$1" || exit 0
 i=0
@@ -104,10 +110,11 @@ while kill -0 "$1" 2>/dev/null; do
 	i=$((i+1)); [ $i -gt 20 ] && kill -QUIT "$1"; [ $i -gt 25 ] && kill -KILL "$1"
 	sleep 1
 done
-rmdir "$2"`
+rmdir "$2"
+[ -z "$3" ] || rm -rf "$3"`
 
-func tie(a account, pid int, socketDir string) (*leash, error) {
-	cmd := a.command(context.Background(), "/bin/sh", "-c", leashScript, "aanet-leash", strconv.Itoa(pid), socketDir)
+func tie(a account, pid int, socketDir, throwAway string) (*leash, error) {
+	cmd := a.command(context.Background(), "/bin/sh", "-c", leashScript, "aanet-leash", strconv.Itoa(pid), socketDir, throwAway)
 	pipe, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err

@@ -29,7 +29,7 @@ func (o Options) settings() []string {
 	if !o.Durable {
 		maps.Copy(all, map[string]string{
 			"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off",
-			"wal_level": "minimal", "max_wal_senders": "0", "max_wal_size": "4GB",
+			"wal_level": "minimal", "max_wal_senders": "0", "max_wal_size": "512MB",
 		})
 	}
 	maps.Copy(all, o.Settings)
@@ -47,7 +47,7 @@ func (s *Server) launch(ctx context.Context) (*postmaster, error) {
 		return nil, err
 	}
 	before := logSize(s.place.file(logFile))
-	pm, err := startPostmaster(s.account, s.binaries, s.place, s.socketDir, s.opts.settings())
+	pm, err := s.startPostmaster()
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,10 @@ func (s *Server) finish(pm *postmaster) {
 		signal = quickStop // nothing in it is worth the time
 	}
 	pm.stop(signal, s.hurry)
-	s.err = s.release()
+	if s.opts.Temporary {
+		s.err = os.RemoveAll(s.place.data())
+	}
+	s.err = errors.Join(s.err, s.release())
 }
 
 func logSize(path string) int64 {

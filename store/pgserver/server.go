@@ -42,6 +42,8 @@ type Options struct {
 	// Durable keeps every committed transaction, even through a power cut.
 	// Without it the server is faster and fit for tests only.
 	Durable bool
+	// Temporary throws the data away when the server ends, however it ends.
+	Temporary bool
 	// Settings are parameters of postgresql.conf that replace our own.
 	Settings map[string]string
 	// Progress, if set, gets a line for each step that takes over a second.
@@ -61,11 +63,11 @@ type Server struct {
 	socketDir string
 	held      io.Closer // the lock of the data
 
-	stopping chan struct{} // closed by Stop
-	hurry    chan struct{} // closed when Stop's patience ends
-	done     chan struct{} // closed when the process is gone for good
-	stopOnce sync.Once
-	err      error // why it is gone, unless Stop did it; read after done
+	stopping            chan struct{} // closed by Stop
+	hurry               chan struct{} // closed when Stop's patience ends
+	done                chan struct{} // closed when the process is gone for good
+	stopOnce, hurryOnce sync.Once
+	err                 error // why it is gone, unless Stop did it; read after done
 }
 
 // Start starts the Postgres of opts.Dir and returns when it takes
@@ -114,7 +116,7 @@ func (s *Server) Err() error {
 }
 
 // Stop ends the server and waits until it is gone. Sessions are cut off;
-// committed work is kept if the server is durable. When ctx ends first it is stopped at once, which
+// committed work is kept if the server is durable (and not temporary). When ctx ends first it is stopped at once, which
 // costs only a recovery at the next start. Calling it again is harmless.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stopOnce.Do(func() { close(s.stopping) })
@@ -123,7 +125,7 @@ func (s *Server) Stop(ctx context.Context) error {
 		return s.err
 	case <-ctx.Done():
 	}
-	close(s.hurry)
+	s.hurryOnce.Do(func() { close(s.hurry) })
 	<-s.done
 	return s.err
 }

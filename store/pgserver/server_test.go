@@ -21,12 +21,15 @@ import (
 
 // ownerVariable makes the test binary run a server on the folder that it
 // names, print the URL and wait to be killed.
-const ownerVariable = "AANET_PGSERVER_TEST_OWNER"
+const (
+	ownerVariable     = "AANET_PGSERVER_TEST_OWNER"
+	temporaryVariable = "AANET_PGSERVER_TEST_TEMPORARY"
+)
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(ownerVariable); dir != "" {
 		elsewhere = filepath.Dir(dir)
-		s, err := Start(context.Background(), Options{Dir: dir, Durable: true})
+		s, err := Start(context.Background(), Options{Dir: dir, Durable: true, Temporary: os.Getenv(temporaryVariable) != ""})
 		if err != nil {
 			fmt.Println("error:", err)
 			os.Exit(1)
@@ -239,6 +242,28 @@ func TestOwnerKilled(t *testing.T) {
 	}
 	if query[int](t, start(t, dir).URL(), "select n from here") != 1 {
 		t.Error("the data is not there again")
+	}
+}
+
+func TestTemporaryLeavesNothing(t *testing.T) {
+	for name, end := range map[string]func(*testing.T, *exec.Cmd){"killed": kill9, "stopped": nil} {
+		t.Run(name, func(t *testing.T) {
+			dir := folder(t)
+			if end != nil {
+				t.Setenv(temporaryVariable, "1")
+				owner, _ := startOwner(t, dir)
+				end(t, owner)
+			} else if s, err := Start(t.Context(), Options{Dir: dir, Temporary: true}); err != nil {
+				t.Fatal(err)
+			} else {
+				stop(t, s)
+			}
+			within, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			if !poll(within, func() bool { return !exists(filepath.Join(dir, dataDir, "base")) }) {
+				t.Error("the data is still there")
+			}
+		})
 	}
 }
 

@@ -21,5 +21,12 @@ func (b Build) Migrate(ctx context.Context, dsn string, log *slog.Logger) error 
 
 // Version is Version of that binary.
 func (b Build) Version(ctx context.Context, db Queryer) (Versions, error) {
-	return b.set().version(ctx, db)
+	v, _, err := b.set().version(ctx, db)
+	return v, err
+}
+
+// SetTableLockTimeout sets how long a migration waits for a busy table, and returns what it was.
+func SetTableLockTimeout(d string) (before string) {
+	before, tableLockTimeout = tableLockTimeout, d
+	return before
 }

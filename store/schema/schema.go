@@ -59,6 +59,9 @@ func (s set) migrate(ctx context.Context, dsn string, log *slog.Logger) error {
 	}
 	// Ends the lock too, also when ctx has ended.
 	defer conn.Close(context.WithoutCancel(ctx))
+	if done, err := s.nothingToDo(ctx, conn, log); done || err != nil {
+		return err
+	}
 	if err := lock(ctx, conn, log); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package schema_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -119,7 +120,8 @@ func TestCutOff(t *testing.T) {
 		{"in the first file", 1, "drop table things; delete from schema_migration_marks; update schema_migrations set dirty = true", 1, "1 false 0"},
 		{"after the file, before the last note", 2, "update schema_migrations set dirty = true", 4, "4 false 3"},
 		{"in a file without a transaction", 3, "drop index things_n; update schema_migrations set dirty = true", 4, "4 false 3"},
-		{"a newer program was cut off", 2, "update schema_migrations set version = 3, dirty = true", 2, "3 true 2"},
+		{"a newer program in its file", 2, "update schema_migrations set version = 3, dirty = true", 2, "3 true 2"},
+		{"a newer program before its functions", 4, "delete from function_set", 2, "4 false 3"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := open(t)
@@ -183,19 +185,57 @@ func TestBusyTable(t *testing.T) {
 	if _, err := tx.Exec(t.Context(), "lock table things in access exclusive mode"); err != nil {
 		t.Fatal(err)
 	}
-	// It must give up after its time, for all traffic waits behind it, and end when it is told to.
-	ctx, cancel := context.WithCancel(t.Context())
+	defer schema.SetTableLockTimeout(schema.SetTableLockTimeout("50ms"))
+	busy := make(chan string, 100)
 	ended := make(chan error, 1)
-	go func() { ended <- release(2, 1, "new").Migrate(ctx, b.dsn, slog.New(slog.DiscardHandler)) }()
-	cancel()
-	if err := <-ended; err == nil {
-		t.Error("it claims success")
+	go func() {
+		ended <- release(2, 1, "new").Migrate(t.Context(), b.dsn, slog.New(slog.NewTextHandler(lines(busy), nil)))
+	}()
+	// It gives up after its time, for all traffic waits behind it, and tries again.
+	for try := range 2 {
+		if line := <-busy; !strings.Contains(line, fmt.Sprintf("try=%d", try+1)) {
+			t.Errorf("the log says %s", line)
+		}
 	}
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	b.migrate(release(2, 1, "new"))
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 	b.want(state, "2 false 2")
+}
+
+// lines passes on the lines of a log that tell of a busy table.
+type lines chan<- string
+
+func (l lines) Write(line []byte) (int, error) {
+	if strings.Contains(string(line), "busy") {
+		l <- string(line)
+	}
+	return len(line), nil
+}
+
+func TestRoleWithoutRights(t *testing.T) {
+	b := open(t)
+	b.migrate(release(2, 1, "new"))
+	role := "reader_" + strings.ToLower(rand.Text())
+	b.exec("create role " + role)
+	t.Cleanup(func() {
+		_, err := b.conn.Exec(context.Background(), "drop owned by "+role+"; drop role "+role)
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	b.exec("grant select on schema_migrations, function_set to " + role)
+	b.exec("revoke create on schema public from public")
+	asReader := b.dsn + "&role=" + role
+	if err := release(2, 1, "new").Migrate(t.Context(), asReader, b.log()); err != nil {
+		t.Errorf("with nothing to do: %v", err)
+	}
+	if err := release(3, 1, "new").Migrate(t.Context(), asReader, b.log()); err == nil {
+		t.Error("it changed the schema without the right to")
+	}
 }
 
 func TestOlderProgramOnNewerDatabase(t *testing.T) {
@@ -204,10 +244,8 @@ func TestOlderProgramOnNewerDatabase(t *testing.T) {
 	b.migrate(release(2, 7, "old"))
 	b.want(state, "4 false 3")
 	b.want("select a_outer()", "new")
-	for _, said := range []string{"database is newer", "newer functions"} {
-		if !strings.Contains(b.logs.String(), said) {
-			t.Errorf("the log does not say %q: %s", said, b.logs.String())
-		}
+	if said := "database is newer"; !strings.Contains(b.logs.String(), said) {
+		t.Errorf("the log does not say %q: %s", said, b.logs.String())
 	}
 	if _, err := release(2, 7, "old").Version(t.Context(), b.conn); err != nil {
 		t.Errorf("the older program is not ready: %v", err)

@@ -17,8 +17,9 @@ import (
 )
 
 // A change of a busy table waits for its lock, and all traffic waits behind it: better to give up soon and try again.
+var tableLockTimeout = "3s"
+
 const (
-	tableLockTimeout = "3s"
 	tableLockTries   = 20
 	lockNotAvailable = "55P03"
 )

@@ -62,10 +62,3 @@ func TestMissingServerFails(t *testing.T) {
 		t.Errorf("without a server the tests say %q, %v", out, err)
 	}
 }
-
-func BenchmarkDatabase(b *testing.B) {
-	storetest.Database(b)
-	for b.Loop() {
-		b.Run("one", func(b *testing.B) { storetest.Database(b) })
-	}
-}

@@ -48,7 +48,7 @@ func withServer(args []string) (code int, err error) {
 	if os.Getenv(storetest.Variable) != "" {
 		return runCommand(args, signals)
 	}
-	dir, err := os.MkdirTemp("", "aanet-test-")
+	dir, err := os.MkdirTemp(fastFolder(), "aanet-test-")
 	if err != nil {
 		return 0, err
 	}
@@ -68,8 +68,9 @@ func withServer(args []string) (code int, err error) {
 		}
 	}()
 	server, err := pgserver.Start(ctx, pgserver.Options{
-		Dir:      filepath.Join(dir, "data"),
-		Progress: func(line string) { fmt.Fprintln(os.Stderr, line) },
+		Dir:       filepath.Join(dir, "data"),
+		Temporary: true,
+		Progress:  func(line string) { fmt.Fprintln(os.Stderr, line) },
 	})
 	close(started)
 	if err != nil {
@@ -80,6 +81,21 @@ func withServer(args []string) (code int, err error) {
 		return 0, err
 	}
 	return runCommand(args, signals)
+}
+
+// fastFolder is a folder in memory if there is one with room, else the usual one for temporary files ("").
+// Making a database took 8 ms in memory and 130 ms on disk.
+func fastFolder() string {
+	const memory, room = "/dev/shm", 4 << 30
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(memory, &fs); err != nil || uint64(fs.Bavail)*uint64(fs.Bsize) < room {
+		return ""
+	}
+	probe, err := os.MkdirTemp(memory, "aanet-probe-")
+	if err != nil || os.Remove(probe) != nil {
+		return ""
+	}
+	return memory
 }
 
 func stop(server *pgserver.Server) error {

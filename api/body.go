@@ -1,0 +1,20 @@
+package api
+
+// Bounds of a request on both doors.
+const (
+	BodyBytesMax   = 8 << 20  // a legal file of 1 MiB can be 6.3 MiB of JSON
+	HeaderBytesMax = 16 << 10 //
+)
+
+// DecodeBody reads a request body: one JSON object, strictly. An empty body counts as {}.
+func DecodeBody(body []byte) (map[string]any, *Refusal) {
+	object, fault := decodeObject(body)
+	switch {
+	case fault == nil:
+		return object, nil
+	case fault.overLimit:
+		return nil, refusef(InvalidArgument, "The body %s.", fault.detail)
+	default:
+		return nil, refusef(Malformed, "The body %s.", fault.detail)
+	}
+}

@@ -1,0 +1,101 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"aanet/billing"
+)
+
+const messagePath = workspacePath + "/messages"
+
+func messageOps() []*Op {
+	return []*Op{
+		op(Def{
+			Name: "send_message", Log: "SEND_MESSAGE", Method: "POST", Path: messagePath, Who: AnyKey, Price: billing.PriceOf("send_message"),
+			Status: 201, Subject: "topic",
+			Summary: "Send a message to one agent or to all.",
+			Doc: `Sends 1-4000 characters to one sub-key (to_subkey_id) or, without it, to every key of the workspace. topic is free text, 1-255 bytes. The sender is proved by the key. ` +
+				`Costs 3 units. Refusals: NOT_FOUND (no such sub-key here), SUBKEY_REVOKED, INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.`,
+		}, sendMessage),
+		op(Def{
+			Name: "get_messages", Log: "GET_MESSAGES", Method: "GET", Path: messagePath, Who: AnyKey, Price: billing.PriceOf("get_messages"),
+			Subject: "topic", ReadOnly: true, Idempotent: true,
+			Summary: "Read messages, oldest first.",
+			Doc: `Messages to you and to all (the owner key sees every one), oldest first. since is exclusive: pass the last ts you have and you get each message exactly once, in order. ` +
+				`topic filters exactly. limit 1-500. Costs 1 unit. Refusals: INVALID_ARGUMENT, INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.`,
+		}, getMessages),
+	}
+}
+
+// SendMessageIn is the input of send_message.
+type SendMessageIn struct {
+	Body  string  `json:"body" check:"prose" maxlen:"4000" doc:"The text, 1-4000 characters."`
+	To    *string `json:"to_subkey_id" check:"recipient" doc:"The receiving sub-key; null sends to all."`
+	Topic *string `json:"topic" check:"topic" doc:"Free text to filter by, 1-255 bytes."`
+}
+
+// SendMessageOut is the output of send_message.
+type SendMessageOut struct {
+	MessageID string `json:"message_id"`
+	TS        Time   `json:"ts"`
+}
+
+func sendMessage(ctx context.Context, c *Caller, in SendMessageIn) (SendMessageOut, error) {
+	id := newID()
+	out := SendMessageOut{MessageID: id.String()}
+	var to *uuid.UUID
+	if in.To != nil {
+		to = new(knownID(*in.To))
+	}
+	err := c.do(ctx, fn{name: "send_message", price: c.op.Price.Base, size: len(in.Body), args: []any{id, in.Body, to, in.Topic}, into: []any{&out.TS.Time}})
+	return out, err
+}
+
+// GetMessagesIn is the input of get_messages.
+type GetMessagesIn struct {
+	Since *string `json:"since" check:"timestamp" doc:"Only messages after this timestamp (exclusive)."`
+	Topic *string `json:"topic" check:"topic" doc:"Only messages with exactly this topic."`
+	Limit int64   `json:"limit" min:"1" max:"500" default:"100" doc:"Messages to return."`
+}
+
+// MessageOut is one message. A null sender is the owner, a null recipient is everybody.
+type MessageOut struct {
+	MessageID string  `json:"message_id"`
+	TS        Time    `json:"ts"`
+	From      *string `json:"from_subkey_id"`
+	To        *string `json:"to_subkey_id"`
+	Topic     *string `json:"topic"`
+	Body      string  `json:"body"`
+}
+
+func getMessages(ctx context.Context, c *Caller, in GetMessagesIn) (List[MessageOut], error) {
+	var ids []uuid.UUID
+	var times []time.Time
+	var senders, recipients []*uuid.UUID
+	var topics []*string
+	var bodies []string
+	err := c.do(ctx, fn{
+		name: "get_messages", price: c.op.Price.Base, args: []any{instant(in.Since), in.Topic, in.Limit},
+		into: []any{&ids, &times, &senders, &recipients, &topics, &bodies},
+	})
+	if err != nil {
+		return List[MessageOut]{}, err
+	}
+	out := make([]MessageOut, len(ids))
+	for i, id := range ids {
+		out[i] = MessageOut{id.String(), Time{times[i]}, idOrNil(senders[i]), idOrNil(recipients[i]), topics[i], bodies[i]}
+	}
+	return listOf(out), nil
+}
+
+// instant reads a timestamp that the checker has seen.
+func instant(s *string) *time.Time {
+	if s == nil {
+		return nil
+	}
+	t, _ := ParseTime(*s)
+	return &t
+}

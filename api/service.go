@@ -1,0 +1,112 @@
+// Package api is the service layer: one typed definition for each operation, and its rule. Both
+// doors, REST and MCP, call it in the same way and get the same answers.
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"aanet/billing"
+	"aanet/store"
+)
+
+// Config is what the operator sets.
+type Config struct {
+	TrialTTL  time.Duration
+	PublicURL string // where clients reach the service
+	Limits    Limits
+}
+
+// Service is AANet behind its doors.
+type Service struct {
+	store  *store.Store
+	config Config
+	guards *guards
+	log    *slog.Logger
+}
+
+// NewService makes the service. now is the clock of the rate limits; leases, trials and timestamps
+// follow the database's.
+func NewService(s *store.Store, config Config, now func() time.Time, log *slog.Logger) *Service {
+	return &Service{store: s, config: config, guards: newGuards(config.Limits, now), log: log}
+}
+
+// Operations lists every operation, noun by noun. Built once: reading the shapes is not cheap.
+var Operations = sync.OnceValue(func() []*Op {
+	var all []*Op
+	for _, ops := range [][]*Op{workspaceOps(), subkeyOps(), fileOps(), lockOps(), messageOps(), activityOps(), feedbackOps(), pricingOps()} {
+		all = append(all, ops...)
+	}
+	return all
+})
+
+// Caller is one call under way: who makes it, and what it has cost.
+type Caller struct {
+	svc       *Service
+	op        *Op
+	key       Key
+	want      *string // the workspace as the caller named it; nil when it did not
+	cost      int64
+	remaining *int64
+}
+
+// Workspace is the id of the caller's workspace.
+func (c *Caller) Workspace() uuid.UUID { return c.key.Workspace }
+
+// fn is a call of a SQL function in the caller's name.
+type fn struct {
+	name  string
+	price billing.Units
+	args  []any // after the caller's own: key, workspace, guard, operation, price
+	into  []any
+	size  int // bytes of content
+}
+
+// do makes the call on the workspace's lane. The error is a *Refusal or internal.
+func (c *Caller) do(ctx context.Context, f fn) error {
+	hash := c.key.Hash()
+	args := append([]any{hash[:], c.want, c.op.guard(), c.op.Log, int64(f.price)}, f.args...)
+	result, err := c.svc.store.Do(ctx, store.Call{
+		Function: f.name, Workspace: c.key.Workspace, Args: args, Into: f.into, Size: f.size,
+	})
+	if err != nil {
+		return storeError(err)
+	}
+	c.cost += result.Cost
+	c.remaining = result.Remaining
+	if result.Code != "" {
+		return refusalOf(result)
+	}
+	return nil
+}
+
+// storeError turns a failure of the store into the refusal that the caller may see.
+func storeError(err error) error {
+	if errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrUnknown) {
+		return fmt.Errorf("%w: %w", Refuse(Unavailable), err)
+	}
+	return err
+}
+
+// newID makes an id; version 7 keeps the rows of one time together.
+func newID() uuid.UUID { return uuid.Must(uuid.NewV7()) }
+
+// newSecret makes a key and the parts of it that are stored.
+func newSecret(owner bool, workspace uuid.UUID) (secret string, key Key, err error) {
+	secret, err = NewKey(rand.Reader, owner, workspace)
+	if err != nil {
+		return "", Key{}, err
+	}
+	key, ok := ParseKey(secret)
+	if !ok {
+		return "", Key{}, errors.New("a new key does not parse")
+	}
+	return secret, key, nil
+}

@@ -1,0 +1,112 @@
+package api
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// Kind is the JSON type of an input field.
+type Kind int
+
+// The kinds of input fields. Inputs are flat: there are no others.
+const (
+	KindString Kind = iota
+	KindInteger
+	KindBoolean
+	KindStrings // a list of strings
+)
+
+// Field is one input of an operation, read from a struct field and its tags:
+//
+//	json:"name"      its name on both doors
+//	doc:"…"          what it is, for people and agents
+//	check:"rule"     a rule of checks in check.go
+//	min:"1" max:"9"  bounds of an integer
+//	maxlen:"4000"    code points of a string
+//	default:"100"    makes the field optional with this value
+//	rest:"no"        an input that REST takes from elsewhere and lists nowhere
+//
+// A pointer field is optional and null means absent; every other field without default is required.
+type Field struct {
+	Name     string
+	Doc      string
+	Kind     Kind
+	Check    string
+	Required bool
+	Default  string // as JSON; empty when there is none
+	Min, Max *int64
+	MaxLen   int
+
+	index   int
+	pointer bool
+}
+
+// Shape is the input of an operation.
+type Shape struct {
+	Fields []Field
+
+	typ reflect.Type
+}
+
+// Field finds a field by its name.
+func (s *Shape) Field(name string) (*Field, bool) {
+	for i := range s.Fields {
+		if s.Fields[i].Name == name {
+			return &s.Fields[i], true
+		}
+	}
+	return nil, false
+}
+
+// shapeOf reads a struct type. It panics on a type that it cannot express: operations are built
+// once at start, so that is found by every test.
+func shapeOf(t reflect.Type) *Shape {
+	s := &Shape{typ: t}
+	for i := range t.NumField() {
+		s.Fields = append(s.Fields, fieldOf(t.Field(i), i))
+	}
+	return s
+}
+
+func fieldOf(sf reflect.StructField, index int) Field {
+	f := Field{
+		Name: sf.Tag.Get("json"), Doc: sf.Tag.Get("doc"), Check: sf.Tag.Get("check"), Default: sf.Tag.Get("default"),
+		Min: bound(sf.Tag.Get("min")), Max: bound(sf.Tag.Get("max")), index: index,
+	}
+	f.MaxLen, _ = strconv.Atoi(sf.Tag.Get("maxlen"))
+	t := sf.Type
+	if t.Kind() == reflect.Pointer {
+		f.pointer = true
+		t = t.Elem()
+	}
+	f.Required = !f.pointer && f.Default == ""
+	switch {
+	case t.Kind() == reflect.String:
+		f.Kind = KindString
+	case t.Kind() == reflect.Int64:
+		f.Kind = KindInteger
+	case t.Kind() == reflect.Bool:
+		f.Kind = KindBoolean
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.String:
+		f.Kind = KindStrings
+	default:
+		panic(fmt.Sprintf("input field %s has type %s", sf.Name, sf.Type))
+	}
+	if _, known := checks[f.Check]; f.Check != "" && !known || f.Name == "" || strings.Contains(f.Name, ",") {
+		panic(fmt.Sprintf("input field %s has a wrong tag", sf.Name))
+	}
+	return f
+}
+
+func bound(tag string) *int64 {
+	if tag == "" {
+		return nil
+	}
+	n, err := strconv.ParseInt(tag, 10, 64)
+	if err != nil {
+		panic("bound " + tag)
+	}
+	return &n
+}

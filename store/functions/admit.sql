@@ -1,0 +1,59 @@
+-- The first step of every call: who is it, and may such a caller do such a thing at all.
+--
+-- A stranger is refused before anything is locked, so forged keys cannot stall a tenant. Then the
+-- workspace row is locked (for the whole batch: later calls find the running totals in aanet.tally)
+-- and the key is read again, since it may have been revoked or narrowed while this call waited.
+--
+-- p_want:  the workspace the caller named, as text; null when the operation names none
+-- p_guard: 1 owner only + 2 refused while blocked + 4 refused for trials
+-- Returns in code: null, UNAUTHENTICATED, NOT_FOUND, WORKSPACE_BLOCKED, OWNER_ONLY, TRIAL_NOT_ALLOWED.
+-- seq stays null when the refusal cannot be attributed to a live workspace: settle then logs nothing.
+create or replace function admit(p_workspace uuid, p_key bytea, p_want text, p_guard integer) returns admission
+language plpgsql as $$
+declare
+    a    admission;
+    k    keys;
+    held text;
+begin
+    select * into k from keys where workspace_id = p_workspace and key_hash = p_key;
+    if not found then
+        a.code := 'UNAUTHENTICATED';
+        return a;
+    end if;
+    held := current_setting('aanet.tally', true);
+    if held <> '' then
+        a.t := held::tally;
+        if (a.t).workspace_id <> p_workspace then
+            raise exception 'workspace % was not flushed before a call of another', (a.t).workspace_id;
+        end if;
+    else
+        a.t := lock_workspace(p_workspace);
+        select * into k from keys where workspace_id = p_workspace and key_hash = p_key;
+    end if;
+    a.ts := greatest(aanet_now(), (a.t).last_ts + interval '1 microsecond');
+    if k.key_hash is null or (a.t).workspace_id is null or (a.t).gone or (a.t).trial_expires_at <= a.ts then
+        a.code := 'UNAUTHENTICATED';
+        return a;
+    end if;
+    a.seq := (a.t).seq + 1;
+    a.key_hash := k.key_hash;
+    a.subkey_id := k.subkey_id;
+    a.is_owner := k.subkey_id is null;
+    a.key_label := k.label;
+    a.scope := k.scope;
+    a.budget_cap := k.budget_cap;
+    a.key_spent := k.spent;
+    a.last_used_at := k.last_used_at;
+    if k.revoked_at is not null then
+        a.code := 'UNAUTHENTICATED';
+    elsif p_want <> p_workspace::text then
+        a.code := 'NOT_FOUND';
+    elsif (a.t).blocked and p_guard & 2 <> 0 then
+        a.code := 'WORKSPACE_BLOCKED';
+    elsif p_guard & 1 <> 0 and not a.is_owner then
+        a.code := 'OWNER_ONLY';
+    elsif p_guard & 4 <> 0 and (a.t).trial_expires_at is not null then
+        a.code := 'TRIAL_NOT_ALLOWED';
+    end if;
+    return a;
+end $$;

@@ -1,0 +1,17 @@
+-- The last check of a call: does the workspace's balance, then this key's cap, cover the price?
+-- Locks nothing: the caller holds the workspace row. Adds INSUFFICIENT_BALANCE or BUDGET_EXCEEDED
+-- with required and available; a refusal already found stays.
+create or replace function afford(a admission, p_price bigint) returns admission
+language plpgsql immutable as $$
+begin
+    if a.code is not null then
+        return a;
+    elsif (a.t).balance < p_price then
+        a.code := 'INSUFFICIENT_BALANCE';
+        a.info := jsonb_build_object('required', p_price, 'available', (a.t).balance);
+    elsif p_price > 0 and a.key_spent + p_price > a.budget_cap then
+        a.code := 'BUDGET_EXCEEDED';
+        a.info := jsonb_build_object('required', p_price, 'available', greatest(a.budget_cap - a.key_spent, 0));
+    end if;
+    return a;
+end $$;

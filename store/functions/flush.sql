@@ -1,0 +1,21 @@
+-- Ends a workspace's part of a batch: one UPDATE of its row for all the calls made in it.
+-- The lane sends it after the last call of each workspace; admit and settle refuse to go on without.
+create or replace function flush(p_workspace uuid) returns void
+language plpgsql as $$
+declare
+    held text := current_setting('aanet.tally', true);
+    n    tally;
+begin
+    if held is null or held = '' then
+        return;
+    end if;
+    n := held::tally;
+    if n.workspace_id <> p_workspace then
+        raise exception 'flush of % while % is open', p_workspace, n.workspace_id;
+    end if;
+    update workspaces
+       set balance = n.balance, granted = n.granted, spent = n.spent, owner_spent = n.owner_spent, blocked = n.blocked,
+           seq = n.seq, last_ts = n.last_ts, refusal_tokens = n.refusal_tokens, refusal_at = n.refusal_at
+     where workspace_id = p_workspace;
+    perform set_config('aanet.tally', '', true);
+end $$;

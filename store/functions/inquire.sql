@@ -1,0 +1,23 @@
+-- A free read: proves the caller and tells who and what it is. A success leaves no row; a refusal does.
+-- Locks the workspace row. May refuse: admit's codes.
+create or replace function inquire(p_workspace uuid, p_key bytea, p_want text, p_guard integer, p_operation text, p_price bigint,
+    p_path text,
+    out code text, out info jsonb, out cost bigint, out remaining bigint,
+    out label text, out created_at timestamptz, out trial_expires_at timestamptz, out blocked boolean, out balance bigint, out spent bigint,
+    out subkey_id uuid, out key_label text, out scope text, out budget_cap bigint, out key_spent bigint, out now_ts timestamptz)
+language plpgsql as $$
+declare
+    a admission := admit(p_workspace, p_key, p_want, p_guard);
+begin
+    if a.code is null then
+        label := (a.t).label; created_at := (a.t).created_at; trial_expires_at := (a.t).trial_expires_at; blocked := (a.t).blocked;
+        balance := (a.t).balance; spent := (a.t).spent;
+        subkey_id := a.subkey_id; key_label := a.key_label; scope := a.scope; budget_cap := a.budget_cap; now_ts := a.ts;
+        key_spent := case when a.is_owner then (a.t).owner_spent else a.key_spent end;
+        a.cost := 0;
+        a.remaining := remaining(a);
+    else
+        a := settle(a, p_operation, p_path, 0);
+    end if;
+    code := a.code; info := a.info; cost := a.cost; remaining := a.remaining;
+end $$;

@@ -1,0 +1,53 @@
+-- The last step of every call: charge it, write its log row, carry the totals on to the next call
+-- of the batch. A refusal (code is set) costs nothing and its row is paid from the workspace's
+-- budget of refusal rows (50 a second, burst 500; aanet.refusal_rate and aanet.refusal_burst);
+-- beyond that the answer becomes RATE_LIMITED and leaves no row.
+-- Writes activity and keys; the workspace row itself is written by flush.
+-- Returns the admission with cost and remaining set, ready for a further row of the same call.
+create or replace function settle(a admission, p_operation text, p_path text, p_cost bigint,
+    p_detail text default null, p_etag text default null,
+    p_message uuid default null, p_recipient uuid default null) returns admission
+language plpgsql as $$
+declare
+    t tally := a.t;
+begin
+    a.cost := 0;
+    if a.seq is null then
+        return a;
+    end if;
+    a.remaining := case when a.code is distinct from 'UNAUTHENTICATED' then remaining(a) end;
+    if a.code is not null then
+        t := refusal_budget(t, a.ts);
+        if t.refusal_tokens < 0 then
+            a.code := 'RATE_LIMITED';
+            a.info := jsonb_build_object('retry_after', 1);
+            return a;
+        end if;
+    elsif p_cost > 0 then
+        a.cost := p_cost;
+        t.balance := t.balance - p_cost;
+        t.granted := greatest(t.granted - p_cost, 0);
+        t.spent := t.spent + p_cost;
+        if a.is_owner then
+            t.owner_spent := t.owner_spent + p_cost;
+        end if;
+    end if;
+    if a.subkey_id is not null and (a.cost > 0 or a.last_used_at is null or a.last_used_at < a.ts - interval '1 second') then
+        update keys set spent = spent + a.cost, last_used_at = a.ts
+         where workspace_id = t.workspace_id and key_hash = a.key_hash;
+        a.key_spent := a.key_spent + a.cost;
+        a.last_used_at := a.ts;
+    end if;
+    insert into activity (workspace_id, seq, ts, subkey_id, operation, path, cost, status, detail, etag, message_id, recipient)
+    values (t.workspace_id, a.seq, a.ts, a.subkey_id, p_operation, p_path, a.cost, coalesce(a.code, 'OK'), p_detail, p_etag, p_message, p_recipient);
+    t.seq := a.seq;
+    t.last_ts := a.ts;
+    perform set_config('aanet.tally', t::text, true);
+    a.t := t;
+    if a.cost > 0 then
+        a.remaining := remaining(a);
+    end if;
+    a.seq := a.seq + 1;
+    a.ts := a.ts + interval '1 microsecond';
+    return a;
+end $$;

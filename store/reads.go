@@ -1,0 +1,125 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// Subkey is a sub-key as its owner sees it.
+type Subkey struct {
+	ID         uuid.UUID
+	Label      string
+	Scope      *string
+	BudgetCap  *int64
+	Spent      int64
+	RevokedAt  *time.Time
+	CreatedAt  time.Time
+	LastUsedAt *time.Time
+}
+
+// Subkeys lists all sub-keys of a workspace, oldest first.
+func (s *Store) Subkeys(ctx context.Context, workspace uuid.UUID) ([]Subkey, error) {
+	return collect[Subkey](ctx, s, `
+		select subkey_id, label, scope, budget_cap, spent, revoked_at, created_at, last_used_at
+		  from keys where workspace_id = $1 and subkey_id is not null order by minted_seq`, workspace)
+}
+
+// ActivityRow is one row of the log.
+type ActivityRow struct {
+	Seq       int64
+	TS        time.Time
+	Subkey    *uuid.UUID
+	Operation string
+	Path      *string
+	Cost      int64
+	Status    string
+	Detail    *string
+}
+
+// ActivityFilter narrows the log; nil fields do not. Limit is required.
+type ActivityFilter struct {
+	Subkey    *uuid.UUID
+	Operation *string
+	Since     *time.Time // inclusive
+	BeforeSeq *int64     // exclusive
+	Limit     int64
+}
+
+// Activity reads the log, newest first.
+func (s *Store) Activity(ctx context.Context, workspace uuid.UUID, f ActivityFilter) ([]ActivityRow, error) {
+	return collect[ActivityRow](ctx, s, `
+		select seq, ts, subkey_id, operation, path, cost, status, detail from activity
+		 where workspace_id = $1 and ($2::uuid is null or subkey_id = $2) and ($3::text is null or operation = $3)
+		   and ($4::timestamptz is null or ts >= $4) and ($5::bigint is null or seq < $5)
+		 order by seq desc limit $6`, workspace, f.Subkey, f.Operation, f.Since, f.BeforeSeq, f.Limit)
+}
+
+// ActivitySum is a group of the log with its calls and cost.
+type ActivitySum struct {
+	Subkey    *uuid.UUID
+	Operation *string
+	Calls     int64
+	Cost      int64
+}
+
+// ActivitySums sums the log since a time (nil: all of it) by sub-key, by operation or by both.
+func (s *Store) ActivitySums(ctx context.Context, workspace uuid.UUID, since *time.Time, bySubkey, byOperation bool) ([]ActivitySum, error) {
+	return collect[ActivitySum](ctx, s, `
+		select case when $3 then subkey_id end as subkey, case when $4 then operation end as operation, count(*) as calls, sum(cost)::bigint as cost
+		  from activity where workspace_id = $1 and ($2::timestamptz is null or ts >= $2)
+		 group by 1, 2 order by 4 desc, 3 desc, 1, 2`, workspace, since, bySubkey, byOperation)
+}
+
+// SpentSince sums what a workspace was charged since a time, in units.
+func (s *Store) SpentSince(ctx context.Context, workspace uuid.UUID, since time.Time) (int64, error) {
+	var spent int64
+	err := s.pool.QueryRow(ctx, `select coalesce(sum(cost), 0)::bigint from activity where workspace_id = $1 and ts >= $2`, workspace, since).Scan(&spent)
+	return spent, poolError(err)
+}
+
+// TopSpenders lists the keys that were charged most since a time.
+func (s *Store) TopSpenders(ctx context.Context, workspace uuid.UUID, since time.Time, limit int) ([]ActivitySum, error) {
+	return collect[ActivitySum](ctx, s, `
+		select subkey_id as subkey, null::text as operation, count(*) as calls, sum(cost)::bigint as cost
+		  from activity where workspace_id = $1 and ts >= $2 group by 1 having sum(cost) > 0 order by 4 desc, 1 limit $3`, workspace, since, limit)
+}
+
+// collect runs a query on the pool and gathers its rows by position.
+func collect[T any](ctx context.Context, s *Store, sql string, args ...any) ([]T, error) {
+	rows, err := s.pool.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, poolError(err)
+	}
+	out, err := pgx.CollectRows(rows, pgx.RowToStructByPos[T])
+	return out, poolError(err)
+}
+
+// poolError tells a database that is away or too slow from a fault of ours.
+func poolError(err error) error {
+	if err == nil {
+		return nil
+	}
+	state, reported := isServerError(err)
+	if !reported || state == stateCanceled || state == "57P01" || state == "53300" {
+		if errors.Is(err, context.Canceled) {
+			return err
+		}
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return fmt.Errorf("query: %w", err)
+}
+
+// KeyAlive tells whether a key would be admitted: known, not revoked, its workspace neither gone nor expired.
+func (s *Store) KeyAlive(ctx context.Context, workspace uuid.UUID, hash []byte) (bool, error) {
+	var alive bool
+	err := s.pool.QueryRow(ctx, `
+		select exists (select 1 from keys k join workspaces w on w.workspace_id = k.workspace_id
+		 where k.workspace_id = $1 and k.key_hash = $2 and k.revoked_at is null and w.deleted_at is null
+		   and (w.trial_expires_at is null or w.trial_expires_at > aanet_now()))`, workspace, hash).Scan(&alive)
+	return alive, poolError(err)
+}
