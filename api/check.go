@@ -12,6 +12,9 @@ import (
 // Text is an input value that arrived as text, from a query string: it may stand for any kind.
 type Text string
 
+// FromHeader is an input value that a door took from a header; only such a value fills a hidden field.
+type FromHeader bool
+
 // decode checks values against the shape and fills a new input struct. It reports every fault.
 // lenient also takes "60", "true" and a JSON list in a string, where the value is exact.
 func (s *Shape) decode(values map[string]any, lenient bool) (any, []FieldFault) {
@@ -19,12 +22,18 @@ func (s *Shape) decode(values map[string]any, lenient bool) (any, []FieldFault) 
 	var faults []FieldFault
 	for i := range s.Fields {
 		f := &s.Fields[i]
+		if f.Hidden {
+			set, _ := values[f.Name].(FromHeader)
+			in.Field(f.index).SetBool(bool(set))
+			continue
+		}
 		if message := f.set(in.Field(f.index), values, lenient); message != "" {
 			faults = append(faults, FieldFault{f.Name, message})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if _, known := s.Field(name); !known {
+		f, known := s.Field(name)
+		if _, fromHeader := values[name].(FromHeader); !known || f.Hidden && !fromHeader {
 			faults = append(faults, FieldFault{printable(name), "is not an argument of this operation"})
 		}
 	}
@@ -58,7 +67,7 @@ func (f *Field) set(dest reflect.Value, values map[string]any, lenient bool) str
 	if fault != "" {
 		return fault
 	}
-	if f.pointer {
+	if f.Nullable {
 		p := reflect.New(dest.Type().Elem())
 		p.Elem().Set(reflect.ValueOf(converted).Convert(p.Elem().Type()))
 		dest.Set(p)

@@ -26,7 +26,7 @@ const (
 //	min:"1" max:"9"  bounds of an integer
 //	maxlen:"4000"    code points of a string
 //	default:"100"    makes the field optional with this value
-//	rest:"no"        an input that REST takes from elsewhere and lists nowhere
+//	rest:"header"    an input that only REST has, in a header, and that is listed nowhere
 //
 // A pointer field is optional and null means absent; every other field without default is required.
 type Field struct {
@@ -38,9 +38,10 @@ type Field struct {
 	Default  string // as JSON; empty when there is none
 	Min, Max *int64
 	MaxLen   int
+	Nullable bool // null means absent
+	Hidden   bool // comes from a header of REST and is listed nowhere
 
-	index   int
-	pointer bool
+	index int
 }
 
 // Shape is the input of an operation.
@@ -73,15 +74,15 @@ func shapeOf(t reflect.Type) *Shape {
 func fieldOf(sf reflect.StructField, index int) Field {
 	f := Field{
 		Name: sf.Tag.Get("json"), Doc: sf.Tag.Get("doc"), Check: sf.Tag.Get("check"), Default: sf.Tag.Get("default"),
-		Min: bound(sf.Tag.Get("min")), Max: bound(sf.Tag.Get("max")), index: index,
+		Min: bound(sf.Tag.Get("min")), Max: bound(sf.Tag.Get("max")), index: index, Hidden: sf.Tag.Get("rest") == "header",
 	}
 	f.MaxLen, _ = strconv.Atoi(sf.Tag.Get("maxlen"))
 	t := sf.Type
 	if t.Kind() == reflect.Pointer {
-		f.pointer = true
+		f.Nullable = true
 		t = t.Elem()
 	}
-	f.Required = !f.pointer && f.Default == ""
+	f.Required = !f.Nullable && f.Default == ""
 	switch {
 	case t.Kind() == reflect.String:
 		f.Kind = KindString

@@ -46,7 +46,8 @@ type Options struct {
 	Temporary bool
 	// Settings are parameters of postgresql.conf that replace our own.
 	Settings map[string]string
-	// Progress, if set, gets a line for each step that takes over a second.
+	// Progress, if set, gets a line for each step that takes over a second,
+	// one at a time, from any goroutine.
 	Progress func(line string)
 }
 
@@ -75,9 +76,7 @@ type Server struct {
 // crash, and stops what a killed owner left running. If another process owns
 // the data, the error is ErrRunning.
 func Start(ctx context.Context, opts Options) (*Server, error) {
-	if opts.Progress == nil {
-		opts.Progress = func(string) {}
-	}
+	opts.Progress = oneAtATime(opts.Progress)
 	s := &Server{
 		opts:     opts,
 		stopping: make(chan struct{}), hurry: make(chan struct{}), done: make(chan struct{}),
@@ -176,7 +175,25 @@ func (s *Server) release() error {
 
 // step runs f and tells about it only if it takes over a second.
 func (s *Server) step(what string, f func() error) error {
-	timer := time.AfterFunc(time.Second, func() { s.opts.Progress("Postgres: " + what) })
-	defer timer.Stop()
-	return f()
+	told := make(chan struct{})
+	timer := time.AfterFunc(time.Second, func() {
+		s.opts.Progress("Postgres: " + what)
+		close(told)
+	})
+	err := f()
+	if !timer.Stop() {
+		<-told // no line comes after its step
+	}
+	return err
+}
+
+func oneAtATime(tell func(string)) func(string) {
+	var turn sync.Mutex
+	return func(line string) {
+		turn.Lock()
+		defer turn.Unlock()
+		if tell != nil {
+			tell(line)
+		}
+	}
 }
