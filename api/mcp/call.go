@@ -1,0 +1,173 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"aanet/api"
+)
+
+// tool answers the calls of one operation.
+func (d *door) tool(op *api.Op) sdk.ToolHandler {
+	return func(ctx context.Context, _ *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		in := inboundOf(ctx)
+		ctx, stop := in.untilGone(ctx)
+		defer stop()
+		answer := d.answer(ctx, op, in)
+		status := answer.Status
+		if ctx.Err() != nil && status >= http.StatusInternalServerError {
+			status = statusClientGone
+		}
+		in.answered.Store(true)
+		d.options.Metrics.Observe("mcp", op.Name, status, d.options.Now().Sub(in.arrived).Seconds())
+		return in.result(op, answer)
+	}
+}
+
+// statusClientGone is what proxies log when nobody waited for the answer.
+const statusClientGone = 499
+
+// answer runs the operation. The SDK would let a panic end the process.
+func (d *door) answer(ctx context.Context, op *api.Op, in *inbound) (answer api.Answer) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			d.logPanic(ctx, op.Name, in, fault)
+			refusal := api.Refuse(api.Internal)
+			answer = api.Answer{Refusal: refusal, Status: refusal.Status()}
+		}
+	}()
+	return d.svc.Call(ctx, op, in.callOf(op))
+}
+
+func (d *door) logPanic(ctx context.Context, what string, in *inbound, fault any) {
+	d.options.Log.ErrorContext(ctx, "panic", "door", "mcp", "operation", what, "request_id", in.id,
+		"error", fmt.Sprint(fault), "stack", string(debug.Stack()))
+}
+
+// callOf gathers what the operation is called with. Of two keys the argument counts.
+func (in *inbound) callOf(op *api.Op) api.Request {
+	r := api.Request{Credential: in.bearer, Lenient: true, Address: in.address, Bytes: in.size, ID: in.id}
+	r.Input, r.Fault = arguments(in.arguments)
+	if op.Who == api.Anyone || r.Fault != nil {
+		return r
+	}
+	key, withKey := take(r.Input, argKey)
+	if withKey {
+		r.Credential, _ = key.(string) // anything but a string is no key
+	}
+	if !op.InWorkspace() {
+		return r
+	}
+	workspace, named := take(r.Input, argWorkspace)
+	id, isText := workspace.(string)
+	switch {
+	case named && isText:
+		r.Workspace = &id
+	case named:
+		r.Fault = faultOf(argWorkspace, "must be a string")
+	case withKey:
+		r.Fault = faultOf(argWorkspace, "is required together with api_key")
+	}
+	return r
+}
+
+// arguments reads them strictly; none and null are an empty object.
+func arguments(raw []byte) (map[string]any, *api.Refusal) {
+	if bytes.Equal(raw, []byte("null")) {
+		raw = nil
+	}
+	return api.DecodeBody(raw)
+}
+
+// take removes an argument; null counts as absent.
+func take(input map[string]any, name string) (any, bool) {
+	value := input[name]
+	delete(input, name)
+	return value, value != nil
+}
+
+func faultOf(field, message string) *api.Refusal {
+	refusal := api.Refuse(api.InvalidArgument)
+	refusal.Errors = []api.FieldFault{{Field: field, Message: message}}
+	return refusal
+}
+
+// structuredMax is the size up to which a result that has no output schema is sent a second time as structured
+// content.
+const structuredMax = 64 << 10
+
+// result shows an answer: the object as text and, on success, as structured content too.
+func (in *inbound) result(op *api.Op, answer api.Answer) (*sdk.CallToolResult, error) {
+	meta := sdk.Meta{"aanet/cost": answer.Cost, "aanet/request_id": in.id}
+	if answer.Remaining != nil {
+		meta["aanet/remaining_balance"] = *answer.Remaining
+	}
+	var shown any = answer.Out
+	if answer.Refusal != nil {
+		shown = answer.Refusal
+	}
+	text, err := encode(shown)
+	if err != nil {
+		return nil, fmt.Errorf("result of %s: %w", op.Name, err)
+	}
+	result := &sdk.CallToolResult{
+		Meta: meta, IsError: answer.Refusal != nil, Content: []sdk.Content{&sdk.TextContent{Text: string(text)}},
+	}
+	if !result.IsError && (op.IsList || len(text) <= structuredMax) {
+		result.StructuredContent = json.RawMessage(text)
+	}
+	return result, nil
+}
+
+// encode gives compact JSON that leaves < > & as they are.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// receive stands before the SDK's methods: it gives each caller its own list of tools and outlives panics.
+func (d *door) receive(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, req sdk.Request) (result sdk.Result, err error) {
+		defer func() {
+			if fault := recover(); fault != nil {
+				d.logPanic(ctx, "protocol", inboundOf(ctx), fault)
+				result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
+			}
+		}()
+		if list, ok := req.(*sdk.ListToolsRequest); ok {
+			return d.list(ctx, list)
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// list is all tools in one page, as far as the key in the header may call them.
+func (d *door) list(ctx context.Context, req *sdk.ListToolsRequest) (sdk.Result, error) {
+	if req.Params != nil && req.Params.Cursor != "" {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "unknown cursor: all tools come in one page"}
+	}
+	kind := api.Anyone
+	if in := inboundOf(ctx); in.bearer != "" {
+		kind = d.svc.KindOf(ctx, in.bearer)
+	}
+	return &sdk.ListToolsResult{Tools: d.lists[kind], Cacheable: cacheable}, nil
+}
+
+// untilGone ends the context with the HTTP request: the SDK does that for the newest protocol only.
+func (in *inbound) untilGone(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(in.gone, cancel)
+	return ctx, func() { stop(); cancel() }
+}

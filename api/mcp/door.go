@@ -1,0 +1,195 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"aanet/api"
+)
+
+// bodyTimeout is how long a client may take to send its body.
+const bodyTimeout = time.Minute
+
+// inbound is one HTTP request with one message in it.
+type inbound struct {
+	envelope
+
+	id       string // X-Request-Id
+	bearer   string // the key in the header; "" when there is none or it is not written as it must be
+	address  netip.Addr
+	size     int             // of the body in bytes
+	gone     context.Context // ends when the client is gone
+	arrived  time.Time
+	answered atomic.Bool // by a tool, which has counted it
+}
+
+type inboundKey struct{}
+
+func inboundOf(ctx context.Context) *inbound { return ctx.Value(inboundKey{}).(*inbound) }
+
+// ServeHTTP checks what concerns HTTP, takes the message apart and gives the rest to the SDK.
+func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	in := &inbound{id: w.Header().Get("X-Request-Id"), gone: r.Context(), arrived: d.options.Now()}
+	if in.id == "" {
+		in.id = uuid.Must(uuid.NewV7()).String()
+		w.Header().Set("X-Request-Id", in.id)
+	}
+	answer := &answerWriter{ResponseWriter: w, in: in, status: http.StatusOK}
+	d.serve(answer, r, in)
+	if !in.answered.Load() {
+		d.options.Metrics.Observe("mcp", "protocol", answer.status, d.options.Now().Sub(in.arrived).Seconds())
+	}
+}
+
+func (d *door) serve(w *answerWriter, r *http.Request, in *inbound) {
+	if !d.admit(w, r) {
+		return
+	}
+	body, refusal := d.readBody(w, r)
+	if refusal != nil {
+		w.problem(refusal)
+		return
+	}
+	e, fault := readEnvelope(body)
+	if e != nil {
+		in.envelope = *e
+	}
+	if fault != nil {
+		w.rpcError(http.StatusBadRequest, fault)
+		return
+	}
+	if in.method == "subscriptions/listen" {
+		// Nothing is announced here, so a stream would only be kept open for nothing.
+		w.rpcError(http.StatusNotFound, &rpcFault{codeMethodNotFound, "Method not found: nothing can be subscribed to here."})
+		return
+	}
+	in.size, in.bearer, in.address = len(body), bearerOf(r.Header), d.options.ClientAddr(r)
+	r = r.WithContext(context.WithValue(r.Context(), inboundKey{}, in))
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(in.message)), int64(len(in.message))
+	// Clients that know only JSON get JSON, which is all that is ever sent.
+	r.Header = r.Header.Clone()
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	d.sdk.ServeHTTP(w, r)
+}
+
+// readBody takes the whole body before anything else is begun.
+func (d *door) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *api.Refusal) {
+	if !isJSON(r.Header) {
+		return nil, api.Refuse(api.UnsupportedMedia)
+	}
+	control := http.NewResponseController(w)
+	// Not every connection can have a deadline, and the server's own limits hold anyway.
+	_ = control.SetReadDeadline(d.options.Now().Add(bodyTimeout))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, api.BodyBytesMax))
+	_ = control.SetReadDeadline(time.Time{}) // else it would pass for a client that is gone
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, api.Refuse(api.TooLarge)
+	case err != nil:
+		return nil, api.Refuse(api.Malformed)
+	}
+	return body, nil
+}
+
+func isJSON(h http.Header) bool {
+	if encoding := h.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return false
+	}
+	media, params, err := mime.ParseMediaType(h.Get("Content-Type"))
+	charset := params["charset"]
+	return err == nil && media == "application/json" && (charset == "" || strings.EqualFold(charset, "utf-8"))
+}
+
+// bearerOf is the key in the Authorization header: one header, the scheme in any case, one space. Anything else is
+// no key.
+func bearerOf(h http.Header) string {
+	values := h.Values("Authorization")
+	if len(values) != 1 {
+		return ""
+	}
+	scheme, key, _ := strings.Cut(values[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return key
+}
+
+// peerAddr is the other end of the connection.
+func peerAddr(r *http.Request) netip.Addr {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return peer.Addr()
+}
+
+// answerWriter gives the SDK's plain texts the form of JSON-RPC errors.
+type answerWriter struct {
+	http.ResponseWriter
+	in     *inbound
+	status int
+	plain  bool // what follows is the SDK's plain text of an error
+}
+
+// WriteHeader looks for an error in plain text.
+func (w *answerWriter) WriteHeader(status int) {
+	if status >= http.StatusBadRequest && strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
+		w.status, w.plain = status, true
+		return
+	}
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write passes on what the SDK writes, or puts its text into an error.
+func (w *answerWriter) Write(p []byte) (int, error) {
+	if !w.plain {
+		return w.ResponseWriter.Write(p)
+	}
+	w.plain = false
+	text := strings.TrimSpace(string(p))
+	fault := &rpcFault{codeInvalidRequest, text}
+	if strings.Contains(text, "not handled") {
+		fault = &rpcFault{codeMethodNotFound, "Method not found."}
+	}
+	w.rpcError(w.status, fault)
+	return len(p), nil
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (w *answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *answerWriter) rpcError(status int, fault *rpcFault) {
+	id := w.in.envelope.id
+	if len(id) == 0 || !json.Valid(id) {
+		id = json.RawMessage("null")
+	}
+	w.send(status, "application/json", map[string]any{"jsonrpc": "2.0", "id": id, "error": fault})
+}
+
+func (w *answerWriter) problem(refusal *api.Refusal) {
+	w.send(refusal.Status(), "application/problem+json", refusal)
+}
+
+func (w *answerWriter) send(status int, contentType string, v any) {
+	b, err := encode(v)
+	if err != nil { // only of our own making
+		status, b = http.StatusInternalServerError, []byte("{}")
+	}
+	w.Header().Set("Content-Type", contentType)
+	w.Header().Del("Content-Length")
+	w.WriteHeader(status)
+	_, _ = w.ResponseWriter.Write(b) // the client may be gone
+}
