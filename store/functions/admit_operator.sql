@@ -1,5 +1,6 @@
 -- The first step of a call that the service or its operator makes for a workspace: no key, no log row
--- for a refusal. Locks the workspace row. Returns in code: null, NOT_FOUND (no such workspace, or it is gone).
+-- for a refusal. Locks the workspace row. Returns in code: null, NOT_FOUND (no such workspace, it is
+-- gone, or it is a trial whose time is over). The totals and ts are set in every case.
 create or replace function admit_operator(p_workspace uuid) returns admission
 language plpgsql as $$
 declare
@@ -14,12 +15,12 @@ begin
     else
         a.t := lock_workspace(p_workspace);
     end if;
-    if (a.t).workspace_id is null or (a.t).gone then
+    a.ts := greatest(aanet_now(), (a.t).last_ts + interval '1 microsecond');
+    if (a.t).workspace_id is null or (a.t).gone or (a.t).trial_expires_at <= a.ts then
         a.code := 'NOT_FOUND';
         return a;
     end if;
     a.is_owner := false;
-    a.ts := greatest(aanet_now(), (a.t).last_ts + interval '1 microsecond');
     a.seq := (a.t).seq + 1;
     return a;
 end $$;

@@ -1,15 +1,25 @@
 -- The operator's credit: adds units with a reason. The same p_adjustment credits once.
 -- A trial's credit is never refundable. Locks the workspace row.
--- Returns in code: null, NOT_FOUND (no such workspace, or it is gone).
+-- Returns in code: null; NOT_FOUND (admit_operator); CONFLICT (p_adjustment was another credit);
+-- CREDIT_LIMIT (p_units or the balance after it is not within 1..2^53-1, which every client can read).
 create or replace function credit_workspace(p_workspace uuid, p_adjustment uuid, p_units bigint, p_refundable boolean, p_reason text,
     out code text, out info jsonb, out cost bigint, out remaining bigint)
 language plpgsql as $$
 declare
-    a admission := admit_operator(p_workspace);
+    a     admission := admit_operator(p_workspace);
+    upto  constant bigint := 9007199254740991;
+    found_units bigint;
 begin
-    if a.code is null and not exists (
-        select 1 from adjustments d where d.workspace_id = p_workspace and d.adjustment_id = p_adjustment)
-    then
+    if a.code is null then
+        select d.units into found_units from adjustments d where d.workspace_id = p_workspace and d.adjustment_id = p_adjustment;
+    end if;
+    if a.code is not null then
+        null;
+    elsif found_units is not null then
+        a.code := case when found_units <> p_units then 'CONFLICT' end;
+    elsif p_units not between 1 and upto or (a.t).balance > upto - p_units then
+        a.code := 'CREDIT_LIMIT';
+    else
         p_refundable := p_refundable and (a.t).trial_expires_at is null;
         insert into adjustments (workspace_id, adjustment_id, kind, units, refundable, reason, created_at)
         values (p_workspace, p_adjustment, 'credit', p_units, p_refundable, p_reason, a.ts);
