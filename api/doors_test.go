@@ -1,0 +1,50 @@
+package api_test
+
+import (
+	"testing"
+
+	"aanet/api/apitest"
+)
+
+// doors are the ways into the service: every story is played through each.
+var doors = []struct {
+	name string
+	make apitest.DoorMaker
+}{
+	{"direct", apitest.Direct},
+}
+
+// scene is one story, played in a workspace of its own with a million units.
+type scene struct {
+	name string
+	play func(t *testing.T, ws *apitest.Workspace)
+}
+
+// play plays the scenes side by side, through each door. Each ends with a true ledger.
+func play(t *testing.T, o apitest.Options, scenes ...scene) {
+	t.Helper()
+	t.Parallel()
+	for _, door := range doors {
+		t.Run(door.name, func(t *testing.T) {
+			o := o
+			o.Door = door.make
+			world := apitest.New(t, o)
+			for _, s := range scenes {
+				t.Run(s.name, func(t *testing.T) {
+					t.Parallel()
+					ws := world.Workspace(t, 1_000_000)
+					s.play(t, ws)
+					ws.CheckLedger(t)
+				})
+			}
+		})
+	}
+}
+
+// same fails unless got is what the story wants.
+func same[T comparable](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
