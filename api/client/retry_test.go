@@ -1,0 +1,121 @@
+package client
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// flaky starts a server whose first calls fail in the given way, and gives a client of it and the count of calls.
+func flaky(t *testing.T, failures int64, fail http.HandlerFunc) (*Client, *atomic.Int64) {
+	t.Helper()
+	var calls atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if calls.Add(1) <= failures {
+			fail(w, r)
+			return
+		}
+		_, _ = io.WriteString(w, `{}`)
+	}))
+	t.Cleanup(server.Close)
+	return New(server.URL, key(t, testWorkspace)), &calls
+}
+
+func refuse(status int, code Code, retryAfter string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		if retryAfter != "" {
+			w.Header().Set("Retry-After", retryAfter)
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, `{"code":"`+string(code)+`","detail":"Not now."}`)
+	}
+}
+
+// hangUp breaks the connection after the call has arrived: its fate is unknown to the client.
+func hangUp(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+
+func TestOnlyWhatIsSafeIsRepeated(t *testing.T) {
+	read := func(ctx context.Context, c *Client, m *Meta) error {
+		_, err := c.ReadFile(ctx, ReadFileIn{Path: "a"}, WithMeta(m))
+		return err
+	}
+	change := func(ctx context.Context, c *Client, m *Meta) error {
+		_, err := c.AppendFile(ctx, AppendFileIn{Path: "a", Content: "b"}, WithMeta(m))
+		return err
+	}
+	for _, c := range []struct {
+		name     string
+		call     func(context.Context, *Client, *Meta) error
+		failures int64
+		fail     http.HandlerFunc
+		calls    int64
+		ok       bool
+	}{
+		{"a read that was refused for now", read, 2, refuse(503, CodeUnavailable, ""), 3, true},
+		{"a read that stays refused", read, 99, refuse(503, CodeUnavailable, ""), 4, false},
+		{"a read whose connection broke", read, 1, hangUp, 2, true},
+		{"a read of what is not there", read, 99, refuse(404, CodeNotFound, ""), 1, false},
+		{"a read that met a bug", read, 99, refuse(500, CodeInternal, ""), 1, false},
+		{"a change that came too fast", change, 2, refuse(429, CodeRateLimited, ""), 3, true},
+		{"a change of unknown fate", change, 99, refuse(503, CodeUnavailable, ""), 1, false},
+		{"a change whose connection broke", change, 99, hangUp, 1, false},
+		{"a change that was refused", change, 99, refuse(409, CodeConflict, ""), 1, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			client, calls := flaky(t, c.failures, c.fail)
+			var meta Meta
+			err := c.call(t.Context(), client, &meta)
+			if (err == nil) != c.ok || calls.Load() != c.calls || int64(meta.Attempts) != c.calls {
+				t.Errorf("%v after %d calls, %d told", err, calls.Load(), meta.Attempts)
+			}
+		})
+	}
+}
+
+func TestRetryAfterIsKept(t *testing.T) {
+	client, calls := flaky(t, 1, refuse(429, CodeRateLimited, "1"))
+	begin := time.Now()
+	if _, err := client.AcquireLock(t.Context(), AcquireLockIn{Name: "a", LeaseSeconds: 1}); err != nil || calls.Load() != 2 {
+		t.Fatal(err, calls.Load())
+	}
+	if pause := time.Since(begin); pause < time.Second {
+		t.Errorf("came back after %s", pause)
+	}
+}
+
+// A deadline that would pass during the pause ends the call at once, with the refusal and not with a timeout.
+func TestNobodyWaitsInVain(t *testing.T) {
+	client, calls := flaky(t, 99, refuse(503, CodeUnavailable, "30"))
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	begin := time.Now()
+	_, err := client.ReadFile(ctx, ReadFileIn{})
+	if !IsCode(err, CodeUnavailable) || calls.Load() != 1 || time.Since(begin) > 5*time.Second {
+		t.Errorf("%v after %d calls and %s", err, calls.Load(), time.Since(begin))
+	}
+}
+
+// Without a connection nothing was sent, so a change can be tried again: here the service is up at the second attempt.
+func TestAChangeIsRepeatedWhenNothingWasSent(t *testing.T) {
+	server := httptest.NewServer(refuse(200, "", ""))
+	t.Cleanup(server.Close)
+	dials := 0
+	transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		if dials++; dials == 1 {
+			return nil, &net.OpError{Op: "dial", Net: network, Err: net.UnknownNetworkError("down")}
+		}
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}}
+	t.Cleanup(transport.CloseIdleConnections)
+	client := New(server.URL, key(t, testWorkspace), WithHTTPClient(&http.Client{Transport: transport}))
+	var meta Meta
+	if _, err := client.SendMessage(t.Context(), SendMessageIn{Body: "x"}, WithMeta(&meta)); err != nil || meta.Attempts != 2 || dials != 2 {
+		t.Errorf("%v, %d attempts, %d dials", err, meta.Attempts, dials)
+	}
+}
