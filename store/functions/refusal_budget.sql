@@ -4,8 +4,8 @@
 create or replace function refusal_budget(t tally, p_now timestamptz) returns tally
 language plpgsql stable as $$
 declare
-    rate  double precision := coalesce(nullif(current_setting('aanet.refusal_rate', true), ''), '50');
-    burst double precision := coalesce(nullif(current_setting('aanet.refusal_burst', true), ''), '500');
+    rate  double precision := coalesce(nullif(current_setting('aanet.refusal_rate', true), ''), '50')::double precision;
+    burst double precision := coalesce(nullif(current_setting('aanet.refusal_burst', true), ''), '500')::double precision;
 begin
     if rate = 0 then
         return t;
