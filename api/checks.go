@@ -26,7 +26,7 @@ var checks = map[string]func(string) string{
 	"pledge":    pledgeFault,
 	"recipient": recipientFault,
 	"word":      func(s string) string { return TextFault(s, 0, 255, false) },
-	"cursor":    func(s string) string { return TextFault(s, 1, 1024, false) },
+	"cursor":    cursorFault,
 }
 
 // directoryFault is PathFault that also takes the root, "" or "/".
@@ -35,6 +35,18 @@ func directoryFault(s string) string {
 		return ""
 	}
 	return PathFault(s)
+}
+
+// cursorFault takes an entry of a directory as it is shown: one segment, with a slash behind a directory's.
+// Anything longer would make a page begin inside a directory and list it once more.
+func cursorFault(s string) string {
+	if fault := PathFault(strings.TrimSuffix(s, "/")); fault != "" {
+		return fault
+	}
+	if strings.Contains(strings.TrimSuffix(s, "/"), "/") {
+		return "must be an entry of the directory, as next_after gave it"
+	}
+	return ""
 }
 
 func etagFault(s string) string {
