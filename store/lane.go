@@ -3,45 +3,39 @@ package store
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// SQLSTATEs that a lane tells apart (Postgres documentation, appendix A).
-const (
-	stateSerialization = "40001"
-	stateDeadlock      = "40P01"
-	stateLockTimeout   = "55P03"
-	stateCanceled      = "57014" // statement_timeout
-)
-
-// retriesAlone is how often a call that met a deadlock or a serialization failure is sent again.
-const retriesAlone = 3
-
 // lane is one goroutine with one connection.
 type lane struct {
-	config  *pgx.ConnConfig
-	queue   *queue
-	metrics *laneMetrics
-	conn    *pgx.Conn
-	dialed  time.Time               // of the last attempt
-	blocked map[uuid.UUID]time.Time // workspaces whose row others held, until when they are not tried
+	config     *pgconn.Config
+	queue      *queue
+	metrics    *laneMetrics
+	conn       *pgconn.PgConn
+	begin      *pgconn.StatementDescription
+	flush      *pgconn.StatementDescription
+	commit     *pgconn.StatementDescription
+	prepared   map[callKey]*pgconn.StatementDescription // the calls that conn knows
+	used       time.Time                                // when conn last answered
+	failed     time.Time                                // when a dial last failed
+	statements *sync.Map                                // what all lanes know: callKey to *pgconn.StatementDescription
+	blocked    map[uuid.UUID]time.Time                  // workspaces whose row others held, until when they are not tried
 }
 
-func newLane(config *pgx.ConnConfig, metrics *laneMetrics, name string) *lane {
+func newLane(config *pgconn.Config, statements *sync.Map, metrics *laneMetrics, name string) *lane {
 	own := config.Copy()
 	own.ConnectTimeout = connectTimeout
 	own.RuntimeParams["application_name"] = name
 	own.RuntimeParams["lock_timeout"] = fmt.Sprint(lockTimeout.Milliseconds())
-	own.RuntimeParams["statement_timeout"] = "5000"
+	own.RuntimeParams["statement_timeout"] = fmt.Sprint(statementTimeout.Milliseconds())
 	own.RuntimeParams["idle_in_transaction_session_timeout"] = "20000"
-	return &lane{config: own, queue: newQueue(), metrics: metrics, blocked: map[uuid.UUID]time.Time{}}
+	return &lane{config: own, queue: newQueue(), metrics: metrics, statements: statements, blocked: map[uuid.UUID]time.Time{}}
 }
 
 // run serves the queue until it is closed and empty, or ctx ends.
@@ -52,7 +46,7 @@ func (l *lane) run(ctx context.Context) {
 		case <-ctx.Done():
 			l.queue.close()
 			for batch, closed := l.queue.take(); !closed; batch, closed = l.queue.take() {
-				finishAll(batch, ErrUnavailable)
+				finishAll(batch, fmt.Errorf("shutting down: %w", ErrUnavailable))
 			}
 			return
 		case <-l.queue.wake:
@@ -73,37 +67,69 @@ func (l *lane) serve(ctx context.Context, batch []*pending) {
 	slices.SortStableFunc(batch, func(a, b *pending) int { return bytes.Compare(a.Workspace[:], b.Workspace[:]) })
 	l.metrics.batch(batch, l.queue.len())
 	started := time.Now()
-	for len(batch) > 0 {
-		err := l.send(ctx, batch)
-		if err == nil {
-			finishAll(batch, nil)
-			break
-		}
-		var failed *sendError
-		if !errors.As(err, &failed) || failed.unknown {
-			l.disconnect()
-			finishAll(batch, fmt.Errorf("%w: %w", ErrUnknown, err))
-			break
-		}
-		l.metrics.failures.Inc()
-		if failed.lost {
-			l.disconnect()
-			finishAll(batch, fmt.Errorf("%w: %w", ErrUnavailable, err))
-			break
-		}
-		if failed.state != stateLockTimeout {
-			l.serveAlone(ctx, batch)
-			break
-		}
-		batch = l.setAside(batch, failed.workspace, err)
-	}
+	l.attempt(ctx, batch, started.Add(batchPatience))
 	l.metrics.duration.Observe(time.Since(started).Seconds())
 }
 
+// attempt sends calls, ordered by workspace, as one transaction and answers each. When it fails
+// and certainly nothing was committed, what is not at fault is sent again, in the same order.
+func (l *lane) attempt(ctx context.Context, calls []*pending, until time.Time) {
+	for {
+		var failed *sendError
+		if calls, failed = l.prepare(ctx, calls); failed == nil && len(calls) > 0 {
+			failed = l.send(ctx, calls)
+		}
+		if failed == nil {
+			finishAll(calls, nil)
+			return
+		}
+		l.metrics.failures.Inc()
+		switch {
+		case failed.unknown:
+			l.disconnect()
+			finishAll(calls, fmt.Errorf("%w: %w", ErrUnknown, failed))
+			return
+		case failed.lost:
+			l.disconnect()
+			finishAll(calls, fmt.Errorf("%w: %w", ErrUnavailable, failed))
+			return
+		case time.Now().After(until):
+			finishAll(calls, fmt.Errorf("%w: %w", ErrUnavailable, failed))
+			return
+		case failed.state == stateLockTimeout:
+			calls = l.setAside(calls, calls[failed.from].Workspace, failed)
+		case failed.state == stateSerialization || failed.state == stateDeadlock:
+			// The same calls again.
+		default:
+			l.divide(ctx, calls, failed, until)
+			return
+		}
+	}
+}
+
+// divide sends what stands before the calls under suspicion, each of those alone, and what stands
+// behind, so that the one at fault harms nobody else and all keep their order.
+func (l *lane) divide(ctx context.Context, calls []*pending, failed *sendError, until time.Time) {
+	if len(calls) == 1 {
+		l.forget(ctx, calls[0])
+		calls[0].finish(failed.alone())
+		return
+	}
+	l.attempt(ctx, calls[:failed.from], until)
+	for i := failed.from; i < failed.to; i++ {
+		if failed.state == stateCanceled { // it had its time
+			calls[i].finish(failed.alone())
+			continue
+		}
+		l.attempt(ctx, calls[i:i+1], until)
+	}
+	l.attempt(ctx, calls[failed.to:], until)
+}
+
 // setAside answers the calls of a workspace whose row is held by somebody else and returns the others.
-func (l *lane) setAside(batch []*pending, workspace uuid.UUID, cause error) []*pending {
+func (l *lane) setAside(calls []*pending, workspace uuid.UUID, cause error) []*pending {
 	l.blocked[workspace] = time.Now().Add(blockedPause)
-	return slices.DeleteFunc(batch, func(p *pending) bool {
+	return slices.DeleteFunc(calls, func(p *pending) bool {
 		if p.Workspace != workspace {
 			return false
 		}
@@ -131,74 +157,4 @@ func (l *lane) refuseBlocked(batch []*pending) []*pending {
 		}
 		return blocked
 	})
-}
-
-// serveAlone sends each call of a failed batch by itself, so that the one at fault harms nobody else.
-// It is only used when nothing of the batch was committed.
-func (l *lane) serveAlone(ctx context.Context, batch []*pending) {
-	for _, p := range batch {
-		p.finish(l.sendAlone(ctx, p))
-	}
-}
-
-func (l *lane) sendAlone(ctx context.Context, p *pending) error {
-	var err error
-	for range retriesAlone {
-		if err = l.send(ctx, []*pending{p}); err == nil {
-			return nil
-		}
-		var failed *sendError
-		if !errors.As(err, &failed) || failed.unknown {
-			l.disconnect()
-			return fmt.Errorf("%w: %w", ErrUnknown, err)
-		}
-		switch {
-		case failed.lost:
-			l.disconnect()
-			return fmt.Errorf("%w: %w", ErrUnavailable, err)
-		case failed.state == stateSerialization || failed.state == stateDeadlock:
-			continue
-		case failed.state == stateLockTimeout || failed.state == stateCanceled:
-			return fmt.Errorf("%w: %w", ErrUnavailable, err)
-		default:
-			return err // a fault of ours: the caller gets INTERNAL
-		}
-	}
-	return fmt.Errorf("%w: %w", ErrUnavailable, err)
-}
-
-// connect makes sure that there is a connection; it dials at most once in redialPause.
-func (l *lane) connect(ctx context.Context) error {
-	if l.conn != nil && !l.conn.IsClosed() {
-		return nil
-	}
-	if since := time.Since(l.dialed); since < redialPause {
-		return errors.New("no connection, tried a moment ago")
-	}
-	l.dialed = time.Now()
-	conn, err := pgx.ConnectConfig(ctx, l.config)
-	if err != nil {
-		return fmt.Errorf("connect: %w", err)
-	}
-	l.conn = conn
-	return nil
-}
-
-func (l *lane) disconnect() {
-	if l.conn == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	_ = l.conn.Close(ctx) // it is broken or we are leaving: nothing to do about a failure
-	l.conn = nil
-}
-
-// isServerError tells a failure that the server reported, and its SQLSTATE.
-func isServerError(err error) (string, bool) {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
-		return pg.Code, true
-	}
-	return "", false
 }

@@ -2,33 +2,58 @@ package store
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/google/uuid"
 )
 
-// queue holds the calls that wait for a lane, in the order they came, within bounds.
+// queue holds the calls that wait for a lane, within bounds: a line for each workspace, in the
+// order the calls came. The lines take turns, so that whoever waits behind a busy workspace waits
+// for one batch of it and not for all.
 type queue struct {
 	mu     sync.Mutex
-	calls  []*pending
+	lines  []*line // the one to be served next first
+	byID   map[uuid.UUID]*line
+	calls  int
 	bytes  int
 	closed bool
 	wake   chan struct{} // holds one token while there may be something to take
 }
 
-func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
+// line is what waits of one workspace.
+type line struct {
+	workspace uuid.UUID
+	calls     []*pending
+	bytes     int
+}
 
-// put adds a call, or answers ErrUnavailable when the queue is full or closed.
+func newQueue() *queue {
+	return &queue{wake: make(chan struct{}, 1), byID: map[uuid.UUID]*line{}}
+}
+
+// put adds a call, or answers ErrUnavailable when the queue is full or closed. One workspace may
+// fill half of the queue, so that it cannot shut out its neighbours.
 func (q *queue) put(p *pending) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
 		return fmt.Errorf("shutting down: %w", ErrUnavailable)
 	}
-	if len(q.calls) >= queueCallsMax || q.bytes+p.Size > queueBytesMax && len(q.calls) > 0 {
-		return fmt.Errorf("queue of %d calls and %d bytes is full: %w", len(q.calls), q.bytes, ErrUnavailable)
+	if q.calls >= queueCallsMax || q.calls > 0 && q.bytes+p.Size > queueBytesMax {
+		return fmt.Errorf("queue of %d calls and %d bytes is full: %w", q.calls, q.bytes, ErrUnavailable)
 	}
-	q.calls = append(q.calls, p)
+	own := q.byID[p.Workspace]
+	if own == nil {
+		own = &line{workspace: p.Workspace}
+		q.byID[p.Workspace] = own
+		q.lines = append(q.lines, own)
+	} else if len(own.calls) >= queueCallsMax/2 || own.bytes+p.Size > queueBytesMax/2 {
+		return fmt.Errorf("%d calls and %d bytes of this workspace wait already: %w", len(own.calls), own.bytes, ErrUnavailable)
+	}
+	own.calls = append(own.calls, p)
+	own.bytes += p.Size
+	q.calls++
 	q.bytes += p.Size
 	q.signal()
 	return nil
@@ -48,69 +73,72 @@ func (q *queue) signal() {
 	}
 }
 
-// take removes the next batch: up to batchCallsMax calls and batchBytesMax bytes, of one workspace
-// at most half of each while others wait. Calls left behind keep their order. It returns closed
-// when nothing is left and nothing will come.
+// take removes the next batch: up to batchCallsMax calls and batchBytesMax bytes (or one larger
+// call), of one workspace at most half of each while others wait. It returns closed when nothing
+// is left and nothing will come.
 func (q *queue) take() (batch []*pending, closed bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.dropAbandoned()
-	alone := q.oneWorkspace()
-	share := map[uuid.UUID]*struct{ calls, bytes int }{}
-	bytes := 0
-	rest := q.calls[:0]
-	for _, p := range q.calls {
-		s := share[p.Workspace]
-		if s == nil {
-			s = new(struct{ calls, bytes int })
-			share[p.Workspace] = s
+	room := share{calls: batchCallsMax, bytes: batchBytesMax}
+	var waiting, served []*line // served ones go to the end
+	for _, own := range q.lines {
+		most := room
+		if len(q.lines) > 1 {
+			most = room.atMost(share{batchCallsMax / 2, batchBytesMax / 2})
 		}
-		full := len(batch) >= batchCallsMax || len(batch) > 0 && bytes+p.Size > batchBytesMax
-		greedy := !alone && s.calls > 0 && (s.calls >= batchCallsMax/2 || s.bytes+p.Size > batchBytesMax/2)
-		if full || greedy {
-			s.calls = batchCallsMax // a later call of this workspace must not overtake this one
-			rest = append(rest, p)
-			continue
+		taken := q.takeFrom(own, most, len(batch) == 0)
+		batch = append(batch, taken...)
+		for _, p := range taken {
+			room.calls--
+			room.bytes -= p.Size
 		}
-		batch = append(batch, p)
-		bytes += p.Size
-		s.calls++
-		s.bytes += p.Size
+		switch {
+		case len(own.calls) == 0:
+			delete(q.byID, own.workspace)
+		case len(taken) == 0:
+			waiting = append(waiting, own)
+		default:
+			served = append(served, own)
+		}
 	}
-	clear(q.calls[len(rest):])
-	q.calls = rest
-	q.bytes -= bytes
-	if len(q.calls) > 0 || q.closed {
+	q.lines = append(waiting, served...)
+	if len(q.lines) > 0 || q.closed {
 		q.signal()
 	}
 	return batch, q.closed && len(batch) == 0
 }
 
-// dropAbandoned removes the calls whose caller is gone: nothing was sent, so nothing happened.
-func (q *queue) dropAbandoned() {
-	rest := q.calls[:0]
-	for _, p := range q.calls {
-		if p.ctx.Err() != nil {
-			q.bytes -= p.Size
-			continue
-		}
-		rest = append(rest, p)
-	}
-	clear(q.calls[len(rest):])
-	q.calls = rest
-}
+// share is a part of a batch.
+type share struct{ calls, bytes int }
 
-func (q *queue) oneWorkspace() bool {
-	for _, p := range q.calls {
-		if p.Workspace != q.calls[0].Workspace {
-			return false
+func (s share) atMost(t share) share { return share{min(s.calls, t.calls), min(s.bytes, t.bytes)} }
+
+// takeFrom removes the first calls of a line that fit into room; if must is set at least one, whatever its size.
+// Calls whose caller is gone are dropped: nothing was sent, so nothing happened.
+func (q *queue) takeFrom(own *line, room share, must bool) (taken []*pending) {
+	n := 0
+	for _, p := range own.calls {
+		gone := p.ctx.Err() != nil
+		fits := room.calls > 0 && (p.Size <= room.bytes || must && len(taken) == 0)
+		if !gone && !fits {
+			break
+		}
+		n++
+		own.bytes -= p.Size
+		q.bytes -= p.Size
+		q.calls--
+		if !gone {
+			taken = append(taken, p)
+			room.calls--
+			room.bytes -= p.Size
 		}
 	}
-	return true
+	own.calls = slices.Delete(own.calls, 0, n)
+	return taken
 }
 
 func (q *queue) len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.calls)
+	return q.calls
 }

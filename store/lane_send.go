@@ -5,133 +5,100 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
+	"time"
 
-	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// SQLSTATEs that a lane tells apart (Postgres documentation, appendix A).
+const (
+	stateSerialization = "40001"
+	stateDeadlock      = "40P01"
+	stateLockTimeout   = "55P03"
+	stateCanceled      = "57014" // statement_timeout
+	stateReadOnly      = "25006" // the server was demoted: dial again, the URL may name another
 )
 
 // sendError says how a batch failed. Unless unknown is set, nothing of it was committed.
 type sendError struct {
-	cause     error
-	unknown   bool      // the commit may have happened
-	lost      bool      // the connection is of no further use
-	state     string    // SQLSTATE, when the server reported the failure
-	workspace uuid.UUID // whose call or flush failed
+	cause    error
+	unknown  bool   // the commit may have happened
+	lost     bool   // the connection is of no further use
+	state    string // SQLSTATE, when the server reported the failure
+	from, to int    // the calls among which the one at fault is: to is exclusive
 }
 
 func (e *sendError) Error() string { return fmt.Sprintf("batch: %v", e.cause) }
 func (e *sendError) Unwrap() error { return e.cause }
 
-const flushSQL = "select flush($1)"
+// alone is the answer to a call that failed without any other beside it.
+func (e *sendError) alone() error {
+	if strings.HasPrefix(e.state, "53") || strings.HasPrefix(e.state, "57") || strings.HasPrefix(e.state, "58") {
+		// Out of memory, disk or time: the server is unwell, the call is not at fault.
+		return fmt.Errorf("%w: %w", ErrUnavailable, e)
+	}
+	return e // a fault of ours: the caller gets INTERNAL
+}
 
-// send runs the calls, ordered by workspace, as one transaction in one round trip:
+// send runs the prepared calls, ordered by workspace, as one transaction in one round trip:
 // begin, the calls of each workspace followed by its flush, commit.
-func (l *lane) send(ctx context.Context, calls []*pending) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTimeout)
+func (l *lane) send(ctx context.Context, calls []*pending) *sendError {
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
-	if err := l.connect(ctx); err != nil {
-		return &sendError{cause: err, lost: true}
+	pipeline := l.conn.StartPipeline(ctx)
+	l.queueBatch(pipeline, calls)
+	if err := pipeline.Sync(); err != nil {
+		// A part may have been written, and the last part is the commit.
+		return &sendError{cause: err, lost: true, unknown: !pgconn.SafeToRetry(err)}
 	}
-	results := l.conn.SendBatch(ctx, batchOf(calls))
-	err := readResults(results, calls)
-	closeErr := results.Close()
-	if err != nil {
-		return l.afterFailure(ctx, err)
+	failed := readBatch(pipeline, calls)
+	closeErr := pipeline.Close()
+	if failed == nil {
+		if closeErr != nil {
+			l.disconnect() // it was committed all the same
+		}
+		l.used = time.Now()
+		return nil
 	}
-	if closeErr != nil {
-		return &sendError{cause: closeErr, unknown: true}
-	}
-	return nil
+	return l.afterFailure(ctx, failed)
 }
 
-func batchOf(calls []*pending) *pgx.Batch {
-	b := &pgx.Batch{}
-	b.Queue("begin")
+func (l *lane) queueBatch(pipeline *pgconn.Pipeline, calls []*pending) {
+	pipeline.SendQueryStatement(l.begin, nil, nil, nil)
 	for i, p := range calls {
-		b.Queue(callSQL(p.Function, 1+len(p.Args)), append([]any{p.Workspace}, p.Args...)...)
+		pipeline.SendQueryStatement(p.statement, p.query.ParamValues, p.query.ParamFormats, p.query.ResultFormats)
 		if lastOfWorkspace(calls, i) {
-			b.Queue(flushSQL, p.Workspace)
+			pipeline.SendQueryStatement(l.flush, [][]byte{p.Workspace[:]}, binaryFormat, nil)
 		}
 	}
-	b.Queue("commit")
-	return b
+	pipeline.SendQueryStatement(l.commit, nil, nil, nil)
 }
 
-// callSQL is the text of a call: one function and nothing else, so that a distributed Postgres can
-// hand the whole call to the node that holds the workspace.
-func callSQL(function string, args int) string {
-	key := callKey{function, args}
-	if text, ok := callTexts.Load(key); ok {
-		return text.(string)
-	}
-	marks := make([]string, args)
-	for i := range marks {
-		marks[i] = fmt.Sprintf("$%d", i+1)
-	}
-	text := fmt.Sprintf("select * from %s(%s)", pgx.Identifier{function}.Sanitize(), strings.Join(marks, ", "))
-	callTexts.Store(key, text)
-	return text
-}
-
-type callKey struct {
-	function string
-	args     int
-}
-
-var callTexts sync.Map // callKey to string; as many entries as there are functions
-
-// read takes the call's row. A refusal leaves the columns of success null, so they are not scanned.
-func (p *pending) read(results pgx.BatchResults) error {
-	rows, err := results.Query()
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	if !rows.Next() {
-		if err := rows.Err(); err != nil {
-			return err
-		}
-		return fmt.Errorf("%s returned no row", p.Function)
-	}
-	var code *string
-	into := []any{&code, &p.result.Info, &p.result.Cost, &p.result.Remaining}
-	if refused := rows.RawValues()[0] != nil; refused {
-		into = append(into, make([]any, len(p.Into))...)
-	} else {
-		into = append(into, p.Into...)
-	}
-	if err := rows.Scan(into...); err != nil {
-		return err
-	}
-	if code != nil {
-		p.result.Code = *code
-	}
-	rows.Close()
-	return rows.Err()
-}
+var binaryFormat = []int16{1} // of all parameters
 
 func lastOfWorkspace(calls []*pending, i int) bool {
 	return i == len(calls)-1 || calls[i+1].Workspace != calls[i].Workspace
 }
 
-// readResults reads the answers in order. An error before the commit's answer that the server
-// itself reported means that the transaction was undone; any other leaves the outcome open.
-func readResults(results pgx.BatchResults, calls []*pending) error {
-	if _, err := results.Exec(); err != nil {
-		return undone(err, uuid.Nil)
+// readBatch reads the answers in order. An error that the server itself reported before the commit's
+// answer means that the transaction was undone; any other leaves the outcome open.
+func readBatch(pipeline *pgconn.Pipeline, calls []*pending) *sendError {
+	if _, err := readAnswer(pipeline, nil); err != nil {
+		return undone(err, 0, len(calls))
 	}
+	first := 0 // of the workspace
 	for i, p := range calls {
-		if err := p.read(results); err != nil {
-			return undone(err, p.Workspace)
+		if _, err := readAnswer(pipeline, p); err != nil {
+			return undone(err, i, i+1)
 		}
 		if lastOfWorkspace(calls, i) {
-			if _, err := results.Exec(); err != nil {
-				return undone(err, p.Workspace)
+			if _, err := readAnswer(pipeline, nil); err != nil {
+				return undone(err, first, i+1)
 			}
+			first = i + 1
 		}
 	}
-	tag, err := results.Exec()
+	tag, err := readAnswer(pipeline, nil)
 	if err != nil {
 		return &sendError{cause: err, unknown: true}
 	}
@@ -141,27 +108,49 @@ func readResults(results pgx.BatchResults, calls []*pending) error {
 	return nil
 }
 
+// readAnswer reads the answer to one statement, and its row into p if that is given.
+func readAnswer(pipeline *pgconn.Pipeline, p *pending) (pgconn.CommandTag, error) {
+	results, err := pipeline.GetResults()
+	if err != nil {
+		return pgconn.CommandTag{}, err
+	}
+	answer, ok := results.(*pgconn.ResultReader)
+	if !ok {
+		return pgconn.CommandTag{}, fmt.Errorf("pipeline answered %T", results)
+	}
+	if p != nil {
+		p.row = nil
+		if answer.NextRow() {
+			p.keep(answer.Values())
+		}
+	}
+	return answer.Close()
+}
+
 // undone classifies a failure that was seen before the commit's answer.
-func undone(err error, workspace uuid.UUID) error {
+func undone(err error, from, to int) *sendError {
 	state, reported := isServerError(err)
-	return &sendError{cause: err, state: state, workspace: workspace, unknown: !reported}
+	return &sendError{cause: err, unknown: !reported, lost: state == stateReadOnly, state: state, from: from, to: to}
 }
 
 // afterFailure brings the connection back to order: rollback, or give it up.
-func (l *lane) afterFailure(ctx context.Context, err error) error {
-	var failed *sendError
-	if !errors.As(err, &failed) {
-		return err
-	}
-	if l.conn.IsClosed() {
-		failed.lost = true
-		return failed
-	}
+func (l *lane) afterFailure(ctx context.Context, failed *sendError) *sendError {
 	if failed.unknown || failed.lost {
 		return failed
 	}
-	if _, rollbackErr := l.conn.Exec(ctx, "rollback"); rollbackErr != nil {
+	if l.conn.IsClosed() {
+		failed.lost = true
+	} else if _, err := l.conn.Exec(ctx, "rollback").ReadAll(); err != nil {
 		failed.lost = true
 	}
 	return failed
+}
+
+// isServerError tells a failure that the server reported, and its SQLSTATE.
+func isServerError(err error) (string, bool) {
+	var reported *pgconn.PgError
+	if errors.As(err, &reported) {
+		return reported.Code, true
+	}
+	return "", false
 }
