@@ -26,7 +26,7 @@ func (d *door) tool(op *api.Op) sdk.ToolHandler {
 			status = statusClientGone
 		}
 		in.answered.Store(true)
-		d.options.Metrics.Observe("mcp", op.Name, status, d.options.Now().Sub(in.arrived).Seconds())
+		d.options.Metrics.Observe("mcp", op.Name, status, in.timer.ObserveDuration().Seconds())
 		return in.result(op, answer)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"aanet/api"
 )
@@ -28,10 +29,10 @@ type inbound struct {
 	id       string // X-Request-Id
 	bearer   string // the key in the header; "" when there is none or it is not written as it must be
 	address  netip.Addr
-	size     int             // of the body in bytes
-	gone     context.Context // ends when the client is gone
-	arrived  time.Time
-	answered atomic.Bool // by a tool, which has counted it
+	size     int               // of the body in bytes
+	gone     context.Context   // ends when the client is gone
+	timer    *prometheus.Timer // since it arrived
+	answered atomic.Bool       // by a tool, which has counted it
 }
 
 type inboundKey struct{}
@@ -40,7 +41,7 @@ func inboundOf(ctx context.Context) *inbound { return ctx.Value(inboundKey{}).(*
 
 // ServeHTTP checks what concerns HTTP, takes the message apart and gives the rest to the SDK.
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	in := &inbound{id: w.Header().Get("X-Request-Id"), gone: r.Context(), arrived: d.options.Now()}
+	in := &inbound{id: w.Header().Get("X-Request-Id"), gone: r.Context(), timer: prometheus.NewTimer(nil)}
 	if in.id == "" {
 		in.id = uuid.Must(uuid.NewV7()).String()
 		w.Header().Set("X-Request-Id", in.id)
@@ -48,7 +49,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := &answerWriter{ResponseWriter: w, in: in, status: http.StatusOK}
 	d.serve(answer, r, in)
 	if !in.answered.Load() {
-		d.options.Metrics.Observe("mcp", "protocol", answer.status, d.options.Now().Sub(in.arrived).Seconds())
+		d.options.Metrics.Observe("mcp", "protocol", answer.status, in.timer.ObserveDuration().Seconds())
 	}
 }
 
@@ -89,10 +90,12 @@ func (d *door) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *api.Re
 		return nil, api.Refuse(api.UnsupportedMedia)
 	}
 	control := http.NewResponseController(w)
-	// Not every connection can have a deadline, and the server's own limits hold anyway.
-	_ = control.SetReadDeadline(d.options.Now().Add(bodyTimeout))
+	// A deadline long past ends a read under way. Where none can be set, the server's own limits hold.
+	late := time.AfterFunc(bodyTimeout, func() { _ = control.SetReadDeadline(time.Unix(1, 0)) })
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, api.BodyBytesMax))
-	_ = control.SetReadDeadline(time.Time{}) // else it would pass for a client that is gone
+	if !late.Stop() {
+		w.Header().Set("Connection", "close")
+	}
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):

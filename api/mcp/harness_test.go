@@ -24,6 +24,7 @@ import (
 type world struct {
 	t        *testing.T
 	url      string
+	handler  http.Handler
 	registry *prometheus.Registry
 	log      *bytes.Buffer
 
@@ -48,7 +49,8 @@ func newWorld(t *testing.T, change ...func(*mcp.Options)) *world {
 		c(&options)
 	}
 	svc := api.NewService(s, api.Config{TrialTTL: time.Hour}, time.Now, log)
-	server := httptest.NewServer(mcp.New(svc, options))
+	w.handler = mcp.New(svc, options)
+	server := httptest.NewServer(w.handler)
 	t.Cleanup(server.Close)
 	w.url = server.URL
 
@@ -190,4 +192,24 @@ func (o outcome) refused(t *testing.T) problem {
 		t.Errorf("a refusal cost %v", cost)
 	}
 	return p
+}
+
+// counted is how many calls of an operation ended with a status.
+func (w *world) counted(operation, status string) float64 {
+	w.t.Helper()
+	families, err := w.registry.Gather()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() != "aanet_requests_total" {
+			continue
+		}
+		for _, m := range family.GetMetric() { // labels come sorted: door, operation, status
+			if l := m.GetLabel(); l[0].GetValue() == "mcp" && l[1].GetValue() == operation && l[2].GetValue() == status {
+				return m.GetCounter().GetValue()
+			}
+		}
+	}
+	return 0
 }

@@ -25,7 +25,6 @@ type Options struct {
 	AllowedOrigins []string                         // of pages elsewhere that may call, as browsers send them
 	Version        string                           // that the server tells of itself
 	ClientAddr     func(r *http.Request) netip.Addr // whom to count as the client; nil takes the connection's peer
-	Now            func() time.Time                 // nil is the real clock
 }
 
 // door answers HTTP requests at the MCP endpoint.
@@ -43,9 +42,6 @@ func New(svc *api.Service, o Options) http.Handler {
 	}
 	if o.ClientAddr == nil {
 		o.ClientAddr = peerAddr
-	}
-	if o.Now == nil {
-		o.Now = time.Now
 	}
 	d := &door{svc: svc, options: o, lists: toolLists()}
 	server := d.newServer()

@@ -1,0 +1,171 @@
+package mcp_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"aanet/api"
+)
+
+var legacy = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}
+
+func TestInitializeEraProtocols(t *testing.T) {
+	w := newWorld(t)
+	key := "Authorization: Bearer " + w.subkey
+	for _, version := range legacy {
+		r := w.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"`+version+`","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`, key)
+		var hello struct {
+			Result struct {
+				ProtocolVersion, Instructions string
+				ServerInfo                    struct{ Name, Version string }
+				Capabilities                  map[string]any
+			}
+		}
+		if err := json.Unmarshal([]byte(r.body), &hello); err != nil {
+			t.Fatalf("%s: %d %s", version, r.status, r.body)
+		}
+		got := hello.Result
+		if got.ProtocolVersion != version || got.ServerInfo.Name != "aanet" || got.ServerInfo.Version != "test" || !strings.Contains(got.Instructions, "aanet_create_trial_workspace") {
+			t.Errorf("%s: %+v", version, got)
+		}
+		if len(got.Capabilities) != 1 || got.Capabilities["tools"] == nil {
+			t.Errorf("%s: capabilities %v", version, got.Capabilities)
+		}
+		if r.header.Get("Mcp-Session-Id") != "" {
+			t.Errorf("%s: a session was opened", version)
+		}
+		spoken := []string{key, "Mcp-Protocol-Version: " + version}
+		if r := w.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, spoken...); r.status != http.StatusAccepted {
+			t.Errorf("%s: initialized: %d %s", version, r.status, r.body)
+		}
+		if r := w.post(ping, spoken...); r.status != 200 || !strings.Contains(r.body, `"result":{}`) {
+			t.Errorf("%s: ping: %d %s", version, r.status, r.body)
+		}
+		if len(w.list(spoken...)) == 0 {
+			t.Errorf("%s: no tools", version)
+		}
+		w.call(w.subkey, "aanet_get_workspace", `{}`, spoken[1]).decode(t, &struct{}{})
+	}
+	r := w.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2099-01-01","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	if !strings.Contains(r.body, `"protocolVersion":"2025-11-25"`) {
+		t.Errorf("a version of the future: %d %s", r.status, r.body)
+	}
+}
+
+func TestStatelessProtocol(t *testing.T) {
+	w := newWorld(t)
+	const version = "2026-07-28"
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"` + version + `","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
+	send := func(method, params string, headers ...string) reply {
+		headers = append(headers, "Mcp-Protocol-Version: "+version, "Mcp-Method: "+method, "Authorization: Bearer "+w.subkey)
+		return w.post(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+params+meta+`}}`, headers...)
+	}
+	if r := send("server/discover", ""); r.status != 200 || !strings.Contains(r.body, version) || !strings.Contains(r.body, "aanet_create_trial_workspace") ||
+		!strings.Contains(r.body, `"cacheScope":"private"`) {
+		t.Errorf("discover: %d %s", r.status, r.body)
+	}
+	r := send("tools/list", "")
+	if r.status != 200 || !strings.Contains(r.body, `"cacheScope":"private"`) || !strings.Contains(r.body, `"ttlMs":300000`) || strings.Contains(r.body, "aanet_mint_subkey") {
+		t.Errorf("list: %d %.300s", r.status, r.body)
+	}
+	r = send("tools/call", `"name":"aanet_get_workspace","arguments":{},`, "Mcp-Name: aanet_get_workspace")
+	parse(t, r).decode(t, &struct{}{})
+	r = send("tools/call", `"name":"aanet_get_workspace","arguments":{"x":1},`, "Mcp-Name: aanet_get_workspace")
+	if p := parse(t, r).refused(t); r.status != 200 || p.Code != api.InvalidArgument {
+		t.Errorf("refusal: %d %+v", r.status, p)
+	}
+	if r := send("tools/call", `"name":"aanet_get_workspace",`, "Mcp-Name: aanet_read_file"); r.status != 400 || !strings.Contains(r.body, "-32020") {
+		t.Errorf("header mismatch: %d %s", r.status, r.body)
+	}
+	if r := send("no/such", ""); r.status != 404 || !strings.Contains(r.body, "-32601") {
+		t.Errorf("unknown method: %d %s", r.status, r.body)
+	}
+}
+
+// bearer is a client's transport with a key.
+type bearer string
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(b))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// example is one good call of a tool, in an order that works.
+type example struct{ Tool, Arguments string }
+
+func (w *world) examples() []example {
+	return []example{
+		{"aanet_create_workspace", `{"label":"x"}`},
+		{"aanet_create_trial_workspace", `{}`},
+		{"aanet_get_workspace", `{}`},
+		{"aanet_mint_subkey", `{"label":"helper","path_scope_prefix":"notes","budget_cap":50}`},
+		{"aanet_list_subkeys", `{}`},
+		{"aanet_update_subkey", fmt.Sprintf(`{"subkey_id":%q,"budget_cap":60}`, w.subkeyID)},
+		{"aanet_write_file", `{"path":"notes/a","content":"one"}`},
+		{"aanet_append_file", `{"path":"notes/a","content":" two"}`},
+		{"aanet_read_file", `{"path":"notes/a"}`},
+		{"aanet_delete_file", `{"path":"notes/a"}`},
+		{"aanet_acquire_lock", `{"name":"l","lease_seconds":60}`},
+		{"aanet_renew_lock", `{"name":"l","lease_seconds":60}`},
+		{"aanet_get_lock_status", `{"name":"l"}`},
+		{"aanet_list_locks", `{}`},
+		{"aanet_release_lock", `{"name":"l"}`},
+		{"aanet_send_message", `{"body":"hello","topic":"t"}`},
+		{"aanet_get_messages", `{"topic":"t"}`},
+		{"aanet_get_activity", `{"limit":5}`},
+		{"aanet_get_activity_summary", `{}`},
+		{"aanet_submit_feedback", `{"category":"other","title":"t","description":"d","pledged_budget_usd":"0"}`},
+		{"aanet_estimate_savings", `{"agents":10,"rounds_per_agent":20}`},
+		{"aanet_get_pricing", `{}`},
+		{"aanet_get_remaining_balance", `{}`},
+		{"aanet_get_forecast", `{}`},
+		{"aanet_revoke_subkey", fmt.Sprintf(`{"subkey_id":%q}`, w.subkeyID)},
+		{"aanet_delete_workspace", `{}`},
+	}
+}
+
+func TestTheGoClientListsAndCallsEveryTool(t *testing.T) {
+	w := newWorld(t)
+	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+	session, err := client.Connect(t.Context(), &sdk.StreamableClientTransport{
+		Endpoint: w.url, HTTPClient: &http.Client{Transport: bearer(w.owner)},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	list, err := session.ListTools(t.Context(), nil)
+	if err != nil || len(list.Tools) != len(api.Operations()) {
+		t.Fatalf("%d tools, %v", len(list.Tools), err)
+	}
+	called := map[string]bool{}
+	for _, e := range w.examples() {
+		result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: e.Tool, Arguments: json.RawMessage(e.Arguments)})
+		if err != nil || result.IsError {
+			t.Errorf("%s %s: %+v %v", e.Tool, e.Arguments, textOf(result), err)
+		}
+		called[e.Tool] = true
+	}
+	for _, tool := range list.Tools {
+		if !called[tool.Name] {
+			t.Errorf("%s has no example", tool.Name)
+		}
+	}
+	if _, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "aanet_nothing"}); err == nil || !strings.Contains(err.Error(), "unknown tool") {
+		t.Errorf("an unknown tool: %v", err)
+	}
+}
+
+func textOf(r *sdk.CallToolResult) string {
+	if r == nil || len(r.Content) == 0 {
+		return ""
+	}
+	text, _ := r.Content[0].(*sdk.TextContent)
+	return text.Text
+}
