@@ -1,0 +1,128 @@
+package rest
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"aanet/api"
+)
+
+// Each bodyChunk bytes of a body must come within chunkTime, so that a client that sends a byte a second
+// holds nothing for long.
+const (
+	bodyChunk = 32 << 10
+	chunkTime = 10 * time.Second
+)
+
+// readBody gives the whole request body, or the refusal that needs no key: its media type, the size of
+// the headers, its own size. A request without a body gives none, whatever its headers say.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *api.Refusal) {
+	body := bufio.NewReader(http.MaxBytesReader(w, r.Body, api.BodyBytesMax))
+	limit := limitTime(http.NewResponseController(w))
+	defer limit.end()
+	there := r.ContentLength > 0
+	if r.ContentLength < 0 { // chunked: only reading tells
+		_, err := body.Peek(1)
+		there = !errors.Is(err, io.EOF)
+	}
+	if there && !declaredJSON(r.Header) {
+		return nil, api.Refuse(api.UnsupportedMedia)
+	}
+	if headerBytes(r) > api.HeaderBytesMax {
+		return nil, api.Refuse(api.HeadersTooLarge)
+	}
+	if !there {
+		return nil, nil
+	}
+	if r.ContentLength > api.BodyBytesMax {
+		return nil, api.Refuse(api.TooLarge)
+	}
+	return readAll(body, limit)
+}
+
+func readAll(body io.Reader, limit *timeLimit) ([]byte, *api.Refusal) {
+	var all []byte
+	for chunk := 0; ; {
+		all = slices.Grow(all, bodyChunk)
+		n, err := body.Read(all[len(all):cap(all)])
+		all = all[:len(all)+n]
+		if chunk += n; chunk >= bodyChunk {
+			chunk = 0
+			limit.restart()
+		}
+		var over *http.MaxBytesError
+		switch {
+		case err == nil:
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case errors.As(err, &over):
+			return nil, api.Refuse(api.TooLarge)
+		default:
+			return nil, incomplete()
+		}
+	}
+}
+
+func incomplete() *api.Refusal {
+	return &api.Refusal{Code: api.Malformed, Detail: "The body ended, or stopped coming, before it was whole."}
+}
+
+// timeLimit ends the reading of a connection when time is up. It runs on a timer alone: a deadline would
+// need the clock.
+type timeLimit struct {
+	connection *http.ResponseController
+	timer      *time.Timer
+	over       chan struct{}
+}
+
+func limitTime(connection *http.ResponseController) *timeLimit {
+	l := &timeLimit{connection: connection, over: make(chan struct{})}
+	l.timer = time.AfterFunc(chunkTime, func() {
+		_ = connection.SetReadDeadline(time.Unix(1, 0)) // only connections can time out; a test's recorder cannot
+		close(l.over)
+	})
+	return l
+}
+
+// restart gives the next chunk its time.
+func (l *timeLimit) restart() {
+	if l.timer.Stop() {
+		l.timer.Reset(chunkTime)
+	}
+}
+
+// end takes the limit away, so that it cannot end the call itself.
+func (l *timeLimit) end() {
+	if !l.timer.Stop() {
+		<-l.over
+		_ = l.connection.SetReadDeadline(time.Time{})
+	}
+}
+
+// declaredJSON tells whether the headers declare a body of JSON in UTF-8 without any encoding over it.
+func declaredJSON(h http.Header) bool {
+	if len(h.Values("Content-Encoding")) > 0 || len(h.Values("Content-Type")) != 1 {
+		return false
+	}
+	media, params, err := mime.ParseMediaType(h.Get("Content-Type"))
+	charset, given := params["charset"]
+	return err == nil && media == "application/json" && (!given || strings.EqualFold(charset, "utf-8"))
+}
+
+// headerBytes is the size of the header block as it is sent over HTTP/1.1, without the request line.
+func headerBytes(r *http.Request) int {
+	const separators = len(": \r\n")
+	n := len("Host") + len(r.Host) + separators
+	for name, values := range r.Header {
+		for _, v := range values {
+			n += len(name) + len(v) + separators
+		}
+	}
+	return n
+}

@@ -1,0 +1,99 @@
+// Package rest is the REST door: one handler for every operation, problem objects for every refusal,
+// and the pages that explain the service. What an operation does is decided in package api.
+package rest
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"slices"
+
+	"aanet/api"
+
+	"github.com/labstack/echo/v4"
+)
+
+// Options are what the door needs beside the service.
+type Options struct {
+	PublicURL      string                      // where clients reach the service, shown in examples
+	AllowedHosts   []string                    // names the service answers to; empty: any
+	AllowedOrigins []string                    // web pages that may call it from a browser; empty: none
+	TrustedProxies []netip.Prefix              // whose X-Forwarded-For counts
+	MCP            http.Handler                // at /mcp, for all methods; it checks hosts and origins itself; nil: no such door
+	Ready          func(context.Context) error // why the service cannot take calls, or nil
+	Log            *slog.Logger
+	Metrics        *api.Metrics
+	Version        string // of this build
+}
+
+// door is the REST door with what it was made from.
+type door struct {
+	Options
+	svc     *api.Service
+	routes  routes
+	address func(*http.Request) netip.Addr
+	pages   pages
+}
+
+// New makes the handler of everything: /v1, the pages, the health checks and /mcp.
+func New(svc *api.Service, o Options) http.Handler {
+	d := &door{Options: o, svc: svc, routes: newRoutes(api.Operations()), address: ClientAddr(o.TrustedProxies)}
+	d.pages = newPages(o)
+	e := echo.New()
+	e.HTTPErrorHandler = d.fail
+	e.Use(d.observe, d.protect)
+	e.Any("/v1/*", d.operation)
+	if o.MCP != nil {
+		e.Any(mcpPath, echo.WrapHandler(o.MCP))
+	}
+	d.addPages(e)
+	return e
+}
+
+const mcpPath = "/mcp"
+
+// operation is the handler of every operation: it gathers a request, makes the call and shows the answer.
+func (d *door) operation(c echo.Context) error {
+	r := c.Request()
+	found, ok := d.routes.find(r.URL.EscapedPath())
+	if !ok {
+		return api.Refuse(api.NotFound)
+	}
+	if r.Method == http.MethodOptions {
+		c.Response().Header().Set("Allow", found.allow)
+		return c.NoContent(http.StatusNoContent)
+	}
+	op, ok := found.operation(r.Method)
+	if !ok {
+		return d.methodNotAllowed(c, found)
+	}
+	c.Set(operationKey, op)
+	body, refusal := readBody(c.Response(), r)
+	if refusal != nil {
+		return refusal
+	}
+	request := gather(r, found, op, body)
+	request.Credential = credential(r.Header)
+	request.Address = d.address(r)
+	request.ID = requestID(c)
+	answer := d.svc.Call(r.Context(), op, request)
+	if gone(r) && answer.Status == http.StatusInternalServerError {
+		answer.Refusal = api.Refuse(api.Unavailable) // the call ended with its caller, by no fault of ours
+	}
+	return d.answer(c, op, answer)
+}
+
+// gone tells whether the client has closed its connection.
+func gone(r *http.Request) bool { return r.Context().Err() != nil }
+
+func (d *door) methodNotAllowed(c echo.Context, found address) error {
+	c.Response().Header().Set("Allow", found.allow)
+	return api.Refuse(api.MethodNotAllowed)
+}
+
+// operationNamed gives an operation that the pages show.
+func operationNamed(name string) *api.Op {
+	ops := api.Operations()
+	return ops[slices.IndexFunc(ops, func(o *api.Op) bool { return o.Name == name })]
+}
