@@ -22,6 +22,9 @@ var mayImport = map[string][]string{
 	"webhooks":      {"billing", "store"},
 	"billing":       {"store"},
 
+	"billing/x402":                 {"billing"},
+	"billing/x402/facilitatortest": {},
+
 	"store":                        {"store/functions", "store/schema"},
 	"store/functions":              {},
 	"store/schema":                 {"migrations", "store/functions"},
