@@ -24,7 +24,7 @@ import (
 type world struct {
 	t        *testing.T
 	url      string
-	handler  http.Handler
+	change   []func(*mcp.Options)
 	registry *prometheus.Registry
 	log      *bytes.Buffer
 
@@ -33,26 +33,9 @@ type world struct {
 
 func newWorld(t *testing.T, change ...func(*mcp.Options)) *world {
 	t.Helper()
-	w := &world{t: t, registry: prometheus.NewRegistry(), log: &bytes.Buffer{}}
-	s, err := store.Open(t.Context(), store.Options{URL: storetest.Database(t), Lanes: 2, PoolSize: 4, Registerer: prometheus.NewRegistry()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
-	log := slog.New(slog.NewTextHandler(w.log, nil))
-	options := mcp.Options{Log: log, Metrics: api.NewMetrics(w.registry), Version: "test"}
-	for _, c := range change {
-		c(&options)
-	}
-	svc := api.NewService(s, api.Config{TrialTTL: time.Hour}, time.Now, log)
-	w.handler = mcp.New(svc, options)
-	server := httptest.NewServer(w.handler)
-	t.Cleanup(server.Close)
-	w.url = server.URL
+	w := &world{t: t, log: &bytes.Buffer{}}
+	w.change = change
+	w.serve(w.open(storetest.Database(t)))
 
 	var made struct {
 		WorkspaceID string `json:"workspace_id"`
@@ -67,6 +50,36 @@ func newWorld(t *testing.T, change ...func(*mcp.Options)) *world {
 	w.call(w.owner, "aanet_mint_subkey", `{"label":"worker"}`).decode(t, &minted)
 	w.subkey, w.subkeyID = minted.Key, minted.SubkeyID
 	return w
+}
+
+// open opens a database until the test ends.
+func (w *world) open(url string) *store.Store {
+	w.t.Helper()
+	s, err := store.Open(w.t.Context(), store.Options{URL: url, Lanes: 2, PoolSize: 4, Registerer: prometheus.NewRegistry()})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := s.Close(ctx); err != nil {
+			w.t.Error(err)
+		}
+	})
+	return s
+}
+
+// serve starts a door on a store, in place of the one before.
+func (w *world) serve(s *store.Store) {
+	log := slog.New(slog.NewTextHandler(w.log, nil))
+	w.registry = prometheus.NewRegistry()
+	options := mcp.Options{Log: log, Metrics: api.NewMetrics(w.registry), Version: "test"}
+	for _, c := range w.change {
+		c(&options)
+	}
+	server := httptest.NewServer(mcp.New(api.NewService(s, api.Config{TrialTTL: time.Hour}, time.Now, log), options))
+	w.t.Cleanup(server.Close)
+	w.url = server.URL
 }
 
 // reply is an HTTP answer.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -91,30 +92,38 @@ func TestHostileArguments(t *testing.T) {
 	}
 }
 
-// TestAClientThatLeftIsNotServed gives a call that waits for the database a client that has gone.
-func TestAClientThatLeftIsNotServed(t *testing.T) {
+// TestAClientThatLeftEndsItsCall makes a call that waits for a database that never answers, and leaves. The SDK ends
+// the calls of clients that left for the newest protocol only.
+func TestAClientThatLeftEndsItsCall(t *testing.T) {
 	w := newWorld(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"aanet_get_workspace","arguments":{}}}`
-	left := httptest.NewRequestWithContext(ctx, http.MethodPost, "/mcp", strings.NewReader(body))
-	left.Header.Set("Content-Type", "application/json")
-	left.Header.Set("Authorization", "Bearer "+w.owner)
-	cancel()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		w.handler.ServeHTTP(httptest.NewRecorder(), left)
-	}()
-	select {
-	case <-done:
-	case <-time.After(10 * time.Second):
-		t.Fatal("the handler still waits")
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if status := w.counted("get_workspace", "200"); status > 0 {
-		t.Errorf("counted %v successes", status)
+	t.Cleanup(func() { silent.Close() })
+	w.serve(w.open("postgres://nobody@" + silent.Addr().String() + "/none?sslmode=disable"))
+
+	ctx, leave := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer leave()
+	body := strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"aanet_get_workspace","arguments":{}}}`)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, body)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if strings.Contains(w.log.String(), "ERROR") {
-		t.Errorf("log: %s", w.log.String())
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer "+w.owner)
+	if answer, err := http.DefaultClient.Do(r); err == nil {
+		answer.Body.Close()
+		t.Fatalf("answered with %d", answer.StatusCode)
+	}
+	for wait := time.Duration(0); w.counted("get_workspace", "499") == 0; wait += 10 * time.Millisecond {
+		if wait > 2*time.Second {
+			t.Fatal("the call goes on without its client")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if log := w.log.String(); strings.Contains(log, "ERROR") {
+		t.Errorf("log: %s", log)
 	}
 }
 
