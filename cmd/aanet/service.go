@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"aanet/api"
+	"aanet/api/mcp"
+	"aanet/api/rest"
+	"aanet/store"
+	"aanet/store/jobs"
+)
+
+// version is what this build calls itself towards clients.
+const version = "0.1.0"
+
+// Bounds of the HTTP servers. Bodies are bounded by size in the doors; these bound idleness.
+const (
+	headerTimeout  = 10 * time.Second
+	idleTimeout    = 2 * time.Minute
+	headerBytesMax = 64 << 10 // the doors refuse above 16 KiB with a problem object; beyond this net/http does
+	drainTimeout   = 25 * time.Second
+	poolSize       = 8
+)
+
+// Main is the running service. Tests start it as the command does.
+type Main struct {
+	config   Config
+	log      *slog.Logger
+	registry *prometheus.Registry
+	store    *store.Store
+	jobs     *jobs.Jobs
+	server   *http.Server
+	metrics  *http.Server
+	listener net.Listener
+	stopping chan struct{}
+}
+
+// NewMain opens the listeners, the lanes and the doors; nothing is served before Run.
+func NewMain(ctx context.Context, config Config, log *slog.Logger) (*Main, error) {
+	m := &Main{config: config, log: log, registry: prometheus.NewRegistry(), stopping: make(chan struct{})}
+	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	limits := limitsOf(config.RateLimits)
+	var err error
+	m.store, err = store.Open(ctx, store.Options{
+		URL: config.DatabaseURL.Reveal(), Lanes: int(config.Lanes), PoolSize: poolSize, Registerer: m.registry,
+		RefusalRate: limits.RefusalRowsRate, RefusalBurst: limits.RefusalRowsBurst,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if m.listener, err = net.Listen("tcp", string(config.Listen)); err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	publicURL := string(config.PublicURL)
+	if publicURL == "" {
+		publicURL = m.URL()
+	}
+	svc := api.NewService(m.store, api.Config{TrialTTL: time.Duration(config.TrialTTL), PublicURL: publicURL, Limits: limits}, time.Now, log)
+	m.server = m.newServer(m.doors(svc, publicURL))
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
+	m.metrics = m.newServer(mux)
+	return m, nil
+}
+
+// doors puts REST and MCP, and the pages, behind one handler.
+func (m *Main) doors(svc *api.Service, publicURL string) http.Handler {
+	metrics := api.NewMetrics(m.registry)
+	clientAddr := rest.ClientAddr(m.config.TrustedProxies)
+	mcpDoor := mcp.New(svc, mcp.Options{
+		Log: m.log, Metrics: metrics, AllowedHosts: m.config.AllowedHosts, AllowedOrigins: m.config.AllowedOrigins,
+		Version: version, ClientAddr: clientAddr,
+	})
+	return rest.New(svc, rest.Options{
+		PublicURL: publicURL, AllowedHosts: m.config.AllowedHosts, AllowedOrigins: m.config.AllowedOrigins,
+		TrustedProxies: m.config.TrustedProxies, MCP: mcpDoor, Ready: m.ready, Log: m.log, Metrics: metrics, Version: version,
+	})
+}
+
+func (m *Main) newServer(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: headerBytesMax,
+		ErrorLog: slog.NewLogLogger(m.log.Handler(), slog.LevelDebug),
+	}
+}
+
+// URL is where the service listens.
+func (m *Main) URL() string { return "http://" + m.listener.Addr().String() }
+
+// Run serves until ctx ends, then drains: calls under way finish, new ones are refused.
+func (m *Main) Run(ctx context.Context) error {
+	metricsListener, err := net.Listen("tcp", string(m.config.MetricsListen))
+	if err != nil {
+		return fmt.Errorf("listen for metrics: %w", err)
+	}
+	m.log.InfoContext(ctx, "metrics", "url", "http://"+metricsListener.Addr().String()+"/metrics")
+	watch, stopWatching := context.WithCancel(ctx)
+	defer stopWatching()
+	go m.store.WatchDatabase(watch, m.registry)
+	m.jobs, err = jobs.Start(ctx, jobs.Options{URL: m.config.DatabaseDirectURL.Reveal(), Store: m.store, Log: m.log})
+	if err != nil {
+		return fmt.Errorf("background jobs: %w", err)
+	}
+	failed := make(chan error, 2)
+	go func() { failed <- m.server.Serve(m.listener) }()
+	go func() { failed <- m.metrics.Serve(metricsListener) }()
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+		m.log.InfoContext(ctx, "draining")
+	}
+	return errors.Join(err, m.drain(context.WithoutCancel(ctx)))
+}
+
+// drain ends everything in the order in which nothing is lost, within drainTimeout.
+func (m *Main) drain(ctx context.Context) error {
+	close(m.stopping)
+	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
+	defer cancel()
+	err := m.server.Shutdown(ctx)
+	if err != nil {
+		err = errors.Join(err, m.server.Close())
+	}
+	return errors.Join(err, m.jobs.Stop(ctx), m.store.Close(ctx), m.metrics.Close())
+}
+
+// Close frees what NewMain opened, when Run was never called.
+func (m *Main) Close(ctx context.Context) error {
+	return errors.Join(m.listener.Close(), m.store.Close(ctx))
+}
+
+// ready tells whether calls would be served: not draining, the database there and its schema new enough.
+func (m *Main) ready(ctx context.Context) error {
+	select {
+	case <-m.stopping:
+		return errors.New("draining")
+	default:
+		return m.store.Ready(ctx)
+	}
+}
+
+func limitsOf(r RateLimits) api.Limits {
+	if r.Off {
+		return api.Limits{}
+	}
+	return api.Limits{
+		TrialPerHour: float64(r.TrialPerHour), CreatePerHour: float64(r.CreatePerHour),
+		KeyRate: float64(r.KeyRate), KeyBurst: int(r.KeyBurst),
+		KeyBytesRate: float64(r.KeyBytesRate), KeyBytesBurst: int(r.KeyBytesBurst),
+		FailedKeysPerMinute: float64(r.FailedKeysPerMinute),
+		RefusalRowsRate:     float64(r.RefusalRowsRate), RefusalRowsBurst: float64(r.RefusalRowsBurst),
+	}
+}
