@@ -30,7 +30,7 @@ func activityOps() []*Op {
 
 // GetActivityIn is the input of get_activity.
 type GetActivityIn struct {
-	SubkeyID  *string `json:"subkey_id" check:"word" doc:"Only rows of this sub-key."`
+	SubkeyID  *string `json:"subkey_id" check:"id" doc:"Only rows of this sub-key."`
 	Operation *string `json:"operation" check:"word" doc:"Only rows of this operation, such as PUT_FILE."`
 	Since     *string `json:"since" check:"timestamp" doc:"Only rows from this timestamp on (inclusive)."`
 	BeforeSeq *int64  `json:"before_seq" min:"1" doc:"Only rows before this seq, to page back."`

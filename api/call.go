@@ -161,7 +161,7 @@ func (o *Op) subject(input map[string]any) *string {
 		return nil
 	}
 	value, fault := f.convert(input[f.Name], true)
-	if s, isText := value.(string); isText && fault == "" {
+	if s, isText := value.(string); isText && fault == "" && (s == "" || nameFault(s, pathBytesMax) == "") { // an id may be anything
 		return &s
 	}
 	return nil

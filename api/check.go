@@ -58,7 +58,7 @@ func (f *Field) set(dest reflect.Value, values map[string]any, lenient bool) str
 		case f.Required:
 			return "may not be null"
 		case f.Default != "":
-			value, lenient = Text(f.Default), true
+			value, lenient = f.byDefault(), true
 		default:
 			return ""
 		}
@@ -75,6 +75,15 @@ func (f *Field) set(dest reflect.Value, values map[string]any, lenient bool) str
 		dest.Set(reflect.ValueOf(converted).Convert(dest.Type()))
 	}
 	return ""
+}
+
+// byDefault is the default as a value: a string without its quotes.
+func (f *Field) byDefault() Text {
+	var s string
+	if f.Kind == KindString && json.Unmarshal([]byte(f.Default), &s) == nil {
+		return Text(s)
+	}
+	return Text(f.Default)
 }
 
 // convert gives the value as string, int64, bool or []string, checked against the field's bounds.

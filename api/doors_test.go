@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fmt"
 	"testing"
 
 	"aanet/api/apitest"
@@ -47,4 +48,13 @@ func same[T comparable](t *testing.T, what string, got, want T) {
 	if got != want {
 		t.Errorf("%s: got %v, want %v", what, got, want)
 	}
+}
+
+// shownRow is a row of the log in short: operation, path and cost.
+func shownRow(row apitest.Row) string {
+	path := "<nil>"
+	if row.Path != nil {
+		path = *row.Path
+	}
+	return fmt.Sprintf("%s %s %d", row.Operation, path, row.Cost)
 }

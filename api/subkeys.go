@@ -112,7 +112,7 @@ func subkeyOut(k store.Subkey) SubkeyOut {
 
 // UpdateSubkeyIn is the input of update_subkey.
 type UpdateSubkeyIn struct {
-	SubkeyID  string  `json:"subkey_id" check:"word" doc:"The sub-key's id."`
+	SubkeyID  string  `json:"subkey_id" check:"id" doc:"The sub-key's id."`
 	Scope     *string `json:"path_scope_prefix" check:"scope" doc:"The new scope; null leaves it."`
 	BudgetCap *int64  `json:"budget_cap" min:"1" max:"9007199254740991" doc:"The new cap in units; null leaves it."`
 }
@@ -128,7 +128,7 @@ func updateSubkey(ctx context.Context, c *Caller, in UpdateSubkeyIn) (SubkeyOut,
 
 // SubkeyIn names a sub-key.
 type SubkeyIn struct {
-	SubkeyID string `json:"subkey_id" check:"word" doc:"The sub-key's id."`
+	SubkeyID string `json:"subkey_id" check:"id" doc:"The sub-key's id."`
 }
 
 // RevokeSubkeyOut is the output of revoke_subkey.
