@@ -13,18 +13,18 @@ import (
 	"aanet/api"
 )
 
-// Each bodyChunk bytes of a body must come within chunkTime, so that a client that sends a byte a second
-// holds nothing for long.
+// Each bodyChunk bytes of a body must come within bodyChunkTime, so that a client that sends a byte a
+// second holds nothing for long.
 const (
-	bodyChunk = 32 << 10
-	chunkTime = 10 * time.Second
+	bodyChunk     = 32 << 10
+	bodyChunkTime = 10 * time.Second
 )
 
 // readBody gives the whole request body, or the refusal that needs no key: its media type, the size of
 // the headers, its own size. A request without a body gives none, whatever its headers say.
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *api.Refusal) {
+func readBody(w http.ResponseWriter, r *http.Request, chunkTime time.Duration) ([]byte, *api.Refusal) {
 	body := bufio.NewReader(http.MaxBytesReader(w, r.Body, api.BodyBytesMax))
-	limit := limitTime(http.NewResponseController(w))
+	limit := limitTime(http.NewResponseController(w), chunkTime)
 	defer limit.end()
 	there := r.ContentLength > 0
 	if r.ContentLength < 0 { // chunked: only reading tells
@@ -77,13 +77,14 @@ func incomplete() *api.Refusal {
 // need the clock.
 type timeLimit struct {
 	connection *http.ResponseController
+	chunk      time.Duration
 	timer      *time.Timer
 	over       chan struct{}
 }
 
-func limitTime(connection *http.ResponseController) *timeLimit {
-	l := &timeLimit{connection: connection, over: make(chan struct{})}
-	l.timer = time.AfterFunc(chunkTime, func() {
+func limitTime(connection *http.ResponseController, chunk time.Duration) *timeLimit {
+	l := &timeLimit{connection: connection, chunk: chunk, over: make(chan struct{})}
+	l.timer = time.AfterFunc(chunk, func() {
 		_ = connection.SetReadDeadline(time.Unix(1, 0)) // only connections can time out; a test's recorder cannot
 		close(l.over)
 	})
@@ -93,7 +94,7 @@ func limitTime(connection *http.ResponseController) *timeLimit {
 // restart gives the next chunk its time.
 func (l *timeLimit) restart() {
 	if l.timer.Stop() {
-		l.timer.Reset(chunkTime)
+		l.timer.Reset(l.chunk)
 	}
 }
 

@@ -265,3 +265,30 @@ func TestReadiness(t *testing.T) {
 	}
 	s.call("HEAD", "/healthz", "").is(200)
 }
+
+// Whatever tenants call things, the metrics have as many series as there are operations.
+func TestMetricsHaveNoNames(t *testing.T) {
+	s := start(t, nil)
+	for i := range 30 {
+		s.call("PUT", s.at(fmt.Sprintf("/files/f%d", i)), `{"content":""}`).is(201)
+		s.call("GET", fmt.Sprintf("/nowhere/%d", i), "").is(404)
+	}
+	families, err := s.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprint(families)
+	for _, want := range []string{`value:"write_file"`, `value:"unmatched"`, `value:"rest"`, `value:"201"`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no label with %s", want)
+		}
+	}
+	if strings.Contains(text, "f29") || strings.Contains(text, "nowhere") || strings.Contains(text, s.workspace) {
+		t.Error("a label names what a client named")
+	}
+	for _, family := range families {
+		if n := len(family.Metric); n > 4 {
+			t.Errorf("%s has %d series", family.GetName(), n)
+		}
+	}
+}

@@ -18,13 +18,13 @@ type object = map[string]any
 // OpenAPI is docs/openapi.json and /openapi.json: OpenAPI 3.1 of every operation. The same definitions
 // give the same bytes.
 func OpenAPI() ([]byte, error) {
-	named := schemas{"Problem": problemSchema()}
+	named, shared := schemas{"Problem": problemSchema()}, object{}
 	paths := object{}
 	for _, op := range api.Operations() {
 		path := strings.ReplaceAll(op.Path, "...}", "}")
-		add(paths, path, op, operationObject(named, op, op.Name))
+		add(paths, path, op, operationObject(named, shared, op, op.Name))
 		if root, ok := strings.CutSuffix(op.Path, "/{path...}"); ok && op.Method == http.MethodGet {
-			add(paths, root, op, rootObject(operationObject(named, op, "read_root")))
+			add(paths, root, op, rootObject(operationObject(named, shared, op, "read_root")))
 		}
 	}
 	document := object{
@@ -38,6 +38,7 @@ func OpenAPI() ([]byte, error) {
 		"paths":   paths,
 		"components": object{
 			"schemas":         named,
+			"responses":       shared,
 			"securitySchemes": object{"key": object{"type": "http", "scheme": "bearer", "description": "An owner key or a sub-key."}},
 			"headers":         headerObjects(),
 		},
@@ -70,10 +71,10 @@ func rootObject(operation object) object {
 	return operation
 }
 
-func operationObject(named schemas, op *api.Op, id string) object {
+func operationObject(named schemas, shared object, op *api.Op, id string) object {
 	o := object{
 		"operationId": id, "summary": op.Summary, "description": op.Doc,
-		"parameters": parameters(op), "responses": responses(named, op),
+		"parameters": parameters(op), "responses": responses(named, shared, op),
 		"x-aanet-tool": op.Tool(), "x-aanet-who": op.Who.String(), "x-aanet-units": priceText(op),
 		"security": []any{},
 	}
@@ -141,7 +142,7 @@ func requestBody(op *api.Op) object {
 func hasEtag(op *api.Op) bool { return op.Out.Implements(taggedType) }
 
 // responses are the success, or the two of a file that may be new, and each refusal status with its codes.
-func responses(named schemas, op *api.Op) object {
+func responses(named schemas, shared object, op *api.Op) object {
 	success := object{
 		"description": op.Summary, "headers": headersOf(op),
 		"content": object{typeJSON: object{"schema": named.of(op.Out)}},
@@ -160,9 +161,20 @@ func responses(named schemas, op *api.Op) object {
 		byStatus[status] = append(byStatus[status], code)
 	}
 	for status, codes := range byStatus {
-		all[strconv.Itoa(status)] = refusalObject(codes)
+		all[strconv.Itoa(status)] = refusalReference(shared, codes)
 	}
 	return all
+}
+
+// refusalReference names the response of these codes, which many operations share.
+func refusalReference(shared object, codes []api.Code) object {
+	words := make([]string, len(codes))
+	for i, code := range codes {
+		words[i] = string(code)
+	}
+	name := strings.Join(words, ".")
+	shared[name] = refusalObject(codes)
+	return object{"$ref": "#/components/responses/" + name}
 }
 
 func refusalObject(codes []api.Code) object {

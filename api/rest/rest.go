@@ -69,7 +69,7 @@ func (d *door) operation(c echo.Context) error {
 		return d.methodNotAllowed(c, found)
 	}
 	c.Set(operationKey, op)
-	body, refusal := readBody(c.Response(), r)
+	body, refusal := readBody(c.Response(), r, bodyChunkTime)
 	if refusal != nil {
 		return refusal
 	}

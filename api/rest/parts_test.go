@@ -1,0 +1,114 @@
+package rest
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"aanet/api"
+)
+
+func TestSlowBodies(t *testing.T) {
+	const limit = 100 * time.Millisecond
+	refusals, later := make(chan *api.Refusal, 1), make(chan error, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, refusal := readBody(w, r, limit)
+		refusals <- refusal
+		select {
+		case <-r.Context().Done():
+		case <-time.After(3 * limit):
+		}
+		later <- r.Context().Err()
+	}))
+	defer server.Close()
+	send := func(body io.Reader) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, server.URL, body)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		r.Header.Set("Content-Type", "application/json")
+		if response, err := http.DefaultClient.Do(r); err == nil {
+			response.Body.Close()
+		}
+	}
+	dripping, drip := io.Pipe()
+	defer drip.CloseWithError(errors.New("the test is over"))
+	go send(dripping)
+	go func() {
+		for {
+			if _, err := io.WriteString(drip, " "); err != nil {
+				return
+			}
+			time.Sleep(limit / 10)
+		}
+	}()
+	if refusal := <-refusals; refusal == nil || refusal.Code != api.Malformed {
+		t.Errorf("a body that drips: %v", refusal)
+	}
+	<-later
+	go send(strings.NewReader(strings.Repeat(" ", 5*bodyChunk)))
+	if refusal := <-refusals; refusal != nil {
+		t.Errorf("a body at once: %v", refusal)
+	}
+	if err := <-later; err != nil {
+		t.Errorf("the time limit of the body ended the call: %v", err)
+	}
+}
+
+func TestWeights(t *testing.T) {
+	for _, c := range []struct {
+		accept string
+		html   bool
+	}{
+		{"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", true}, {"*/*", false}, {"", false}, {"text/*", true},
+		{"text/html;q=0", false}, {"application/json, text/html", false}, {"TEXT/HTML", true}, {"text/html;level=1;q=0.4, application/json;q=0.5", false},
+		{"text/html;q=NaN", false}, {"text/*;q=1, text/html;q=0.1, application/json;q=0.2", false},
+	} {
+		if got := prefers(c.accept, "text/html", typeJSON); got != c.html {
+			t.Errorf("%q: prefers HTML %v", c.accept, got)
+		}
+	}
+	for header, want := range map[string]bool{"gzip": true, "br, GZIP;q=0.1": true, "": false, "*": true, "gzip;q=0": false, "*;q=0, gzip": true, "gzipped": false, "identity": false} {
+		if acceptsGzip(header) != want {
+			t.Errorf("%q: gzip %v", header, !want)
+		}
+	}
+}
+
+// Any file's path can be written into an address and comes back as it was.
+func FuzzAddressesRoundTrip(f *testing.F) {
+	for _, path := range []string{"a", "a/b", "a//b", "../x", "é%41?#;&", "", "locks/renew", "\xff\x00"} {
+		f.Add(path)
+	}
+	all := newRoutes(api.Operations())
+	f.Fuzz(func(t *testing.T, path string) {
+		for _, escape := range []func(string) string{url.PathEscape, func(p string) string { return (&url.URL{Path: "/" + p}).EscapedPath()[1:] }} {
+			found, ok := all.find("/v1/workspaces/w/files/" + escape(path))
+			if !ok || found.path != "/v1/workspaces/{workspace_id}/files/{path...}" || found.params["path"] != path || found.params["workspace_id"] != "w" {
+				t.Errorf("%q came back as %q", path, found.params)
+			}
+		}
+	})
+}
+
+// No header makes the readers of lists fail, and an etag that is in a list is found in it.
+func FuzzLists(f *testing.F) {
+	f.Add(`"a", W/"b"`, "c")
+	f.Add(`*`, "")
+	f.Add(`gzip;q=0.5, *;q=`, "x")
+	f.Fuzz(func(t *testing.T, header, etag string) {
+		acceptsGzip(header)
+		if w := weight(header, "text/plain"); w < 0 && !strings.Contains(header, "-") {
+			t.Errorf("weight %v of %q", w, header)
+		}
+		if !strings.Contains(etag, `"`) && !noneMatch([]string{`"other"`, "W/" + quoted(etag), header}, etag) {
+			t.Errorf("%q is not found", etag)
+		}
+	})
+}
