@@ -13,8 +13,8 @@ func DecodeBody(body []byte) (map[string]any, *Refusal) {
 	case fault == nil:
 		return object, nil
 	case fault.overLimit:
-		return nil, refusef(InvalidArgument, "The body %s.", fault.detail)
+		return nil, &Refusal{Code: InvalidArgument, Detail: fault.detail}
 	default:
-		return nil, refusef(Malformed, "The body %s.", fault.detail)
+		return nil, &Refusal{Code: Malformed, Detail: fault.detail}
 	}
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -69,10 +70,10 @@ var meanings = map[Code]meaning{
 	TooLarge:            {413, "A file may have 1,048,576 bytes of UTF-8, a request body 8 MiB."},
 	UnsupportedMedia:    {415, "Send the body with Content-Type: application/json, in UTF-8 and without Content-Encoding."},
 	InvalidArgument:     {422, "The input is not acceptable; errors lists every fault."},
-	RateLimited:         {429, "Too many calls. Wait for the seconds in Retry-After."},
+	RateLimited:         {429, "Too many calls. Wait for retry_after seconds."},
 	HeadersTooLarge:     {431, "The request headers may have 16 KiB in all."},
 	Internal:            {500, "The fault is ours and was logged under this request id."},
-	Unavailable:         {503, "The service cannot take this call now; retry after the seconds in Retry-After. If this call changes something, check whether it happened first."},
+	Unavailable:         {503, "The service cannot take this call now; retry after retry_after seconds. If this call changes something, check whether it happened first."},
 }
 
 // Codes lists every refusal code with its HTTP status, for the documentation.
@@ -130,8 +131,11 @@ func (r *Refusal) Status() int {
 
 // RetryAfter is the number of seconds after which to try again, 0 when the refusal does not say.
 func (r *Refusal) RetryAfter() int {
-	if n, ok := r.Extra["retry_after"].(int); ok {
+	switch n := r.Extra["retry_after"].(type) {
+	case int:
 		return n
+	case float64: // from a SQL function's JSON
+		return int(n)
 	}
 	if r.Code == Unavailable || r.Code == RateLimited {
 		return 1
@@ -150,12 +154,17 @@ func (r *Refusal) MarshalJSON() ([]byte, error) {
 	problem["status"] = r.Status()
 	problem["code"] = r.Code
 	problem["detail"] = r.Detail
+	if seconds := r.RetryAfter(); seconds > 0 {
+		problem["retry_after"] = seconds // MCP has no header for it
+	}
 	if r.Errors != nil {
 		problem["errors"] = r.Errors
 	}
-	b, err := json.Marshal(problem)
-	if err != nil {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(problem); err != nil {
 		return nil, fmt.Errorf("problem object: %w", err)
 	}
-	return b, nil
+	return b.Bytes(), nil
 }

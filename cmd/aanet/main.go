@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 )
 
@@ -39,7 +40,13 @@ type process struct {
 	environ        []string
 }
 
+// gcPercent trades memory for time: at Go's own 100 the MCP door spends half its CPU on collecting.
+const gcPercent = 400
+
 func main() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	p := process{os.Stdin, os.Stdout, os.Stderr, os.Environ()}
