@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"aanet/store/schema"
+
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -54,3 +56,9 @@ func (s *Store) Close(ctx context.Context) error {
 
 // Do makes one call of a tenant on its lane; see Lanes.Do.
 func (s *Store) Do(ctx context.Context, c Call) (Result, error) { return s.lanes.Do(ctx, c) }
+
+// Ready tells whether the database answers and has the schema that this program needs.
+func (s *Store) Ready(ctx context.Context) error {
+	_, err := schema.Version(ctx, s.pool)
+	return err
+}
