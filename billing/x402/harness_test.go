@@ -84,21 +84,30 @@ type bench struct {
 	calls *calls
 }
 
-// start builds a gateway with short limits over some facilitators and waits until each was asked once.
+// patience is how long to wait for an answer that never comes. Answers that come get much longer, since the machine may
+// be busy.
+const patience = 300 * time.Millisecond
+
+// start builds a gateway over some facilitators and waits until each was asked once.
 func start(t *testing.T, facilitators ...Facilitator) bench {
+	t.Helper()
+	return startWith(t, 10*time.Second, facilitators...)
+}
+
+func startWith(t *testing.T, verifyTimeout time.Duration, facilitators ...Facilitator) bench {
 	t.Helper()
 	b := bench{clock: newClock(), calls: &calls{}}
 	var err error
 	b.Gateway, err = New(Options{
 		Facilitators: facilitators, PayTo: payToAll(), Now: b.clock.Now, Observe: b.calls.add,
-		Interval: 20 * time.Millisecond, VerifyTimeout: 200 * time.Millisecond,
+		Interval: 20 * time.Millisecond, VerifyTimeout: verifyTimeout,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.Start(context.Background())
 	t.Cleanup(b.Stop)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	if !b.WaitFirst(ctx) {
 		t.Fatal("a facilitator was not asked in time")
@@ -108,7 +117,7 @@ func start(t *testing.T, facilitators ...Facilitator) bench {
 
 // facing configures a facilitator at a test server.
 func facing(name string, s *facilitatortest.Server) Facilitator {
-	return Facilitator{Name: name, URL: s.URL, Timeout: 300 * time.Millisecond}
+	return Facilitator{Name: name, URL: s.URL, Timeout: 10 * time.Second}
 }
 
 // terms are the gateway's own for a network, in the test server's words.
