@@ -39,9 +39,9 @@ func (b *bench) doors(ctx context.Context) (err error) {
 		return err
 	}
 	return b.report.add(
-		resultOf("doors_lanes", f[0]).noted("the lanes alone, from within the benchmark"),
-		resultOf("rest", f[1]).against(f[1].ops/f[0].ops, atLeast, 0.5, "to the lanes alone"),
-		resultOf("mcp", f[2]).compared(f[2].ops/f[0].ops, "to the lanes alone"),
+		resultOf("doors_lanes", f.of(0)).noted("the lanes alone, from within the benchmark"),
+		resultOf("rest", f.of(1)).against(f.ratio(opsOf, 1, 0), atLeast, 0.5, "to the lanes alone"),
+		resultOf("mcp", f.of(2)).compared(f.ratio(opsOf, 2, 0), "to the lanes alone"),
 		benchResult{Name: "service_memory", RestMiB: *rounded(rest, 1), LoadMiB: *rounded(load, 1),
 			Note: fmt.Sprintf("resident: %.0f MiB at rest, at most %.0f MiB under load", rest, load)},
 	)

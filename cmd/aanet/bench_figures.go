@@ -27,9 +27,12 @@ func (w way) called(name string) way {
 	return w
 }
 
+// measured holds the figures of each way, one a round.
+type measured [][]figure
+
 // byTurns measures every way benchRounds times for d each, in changing order, after a short run of each
-// that does not count, and returns the medians in the order of the ways.
-func (b *bench) byTurns(ctx context.Context, d time.Duration, ways ...way) ([]figure, error) {
+// that does not count.
+func (b *bench) byTurns(ctx context.Context, d time.Duration, ways ...way) (measured, error) {
 	for _, w := range ways {
 		if _, err := w.measure(ctx, d/4); err != nil {
 			return nil, fmt.Errorf("%s: %w", w.name, err)
@@ -39,8 +42,8 @@ func (b *bench) byTurns(ctx context.Context, d time.Duration, ways ...way) ([]fi
 }
 
 // byTurnsCold is byTurns without the runs that do not count.
-func (b *bench) byTurnsCold(ctx context.Context, d time.Duration, ways ...way) ([]figure, error) {
-	all := make([][]figure, len(ways))
+func (b *bench) byTurnsCold(ctx context.Context, d time.Duration, ways ...way) (measured, error) {
+	all := make(measured, len(ways))
 	for round := range benchRounds {
 		for turn := range ways {
 			i := (turn + round) % len(ways)
@@ -52,12 +55,25 @@ func (b *bench) byTurnsCold(ctx context.Context, d time.Duration, ways ...way) (
 			all[i] = append(all[i], f)
 		}
 	}
-	medians := make([]figure, len(ways))
-	for i, figures := range all {
-		medians[i] = medianFigure(figures)
-	}
-	return medians, nil
+	return all, nil
 }
+
+// of is the median figure of a way.
+func (m measured) of(way int) figure { return medianFigure(m[way]) }
+
+// ratio is the median over the rounds of one way's part to another's. Taken within a round, it does not
+// suffer when the machine becomes slower between two rounds.
+func (m measured) ratio(part func(figure) float64, way, to int) float64 {
+	ratios := make([]float64, len(m[way]))
+	for round := range ratios {
+		ratios[round] = part(m[way][round]) / part(m[to][round])
+	}
+	return median(ratios)
+}
+
+func opsOf(f figure) float64 { return f.ops }
+func p50Of(f figure) float64 { return f.p50 }
+func p99Of(f figure) float64 { return f.p99 }
 
 func medianFigure(figures []figure) figure {
 	of := func(part func(figure) float64) float64 {
@@ -68,9 +84,7 @@ func medianFigure(figures []figure) figure {
 		return median(values)
 	}
 	return figure{
-		ops: of(func(f figure) float64 { return f.ops }),
-		p50: of(func(f figure) float64 { return f.p50 }),
-		p99: of(func(f figure) float64 { return f.p99 }),
+		ops: of(opsOf), p50: of(p50Of), p99: of(p99Of),
 		cpu: cpuShares{
 			Service:  of(func(f figure) float64 { return f.cpu.Service }),
 			Postgres: of(func(f figure) float64 { return f.cpu.Postgres }),

@@ -21,18 +21,17 @@ func (b *bench) appending(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var small, large []figure
+	f := make(measured, 2)
 	for round := range benchRounds {
-		s, l, err := b.appendRound(ctx, targets[0], round)
+		small, large, err := b.appendRound(ctx, targets[0], round)
 		if err != nil {
 			return err
 		}
-		small, large = append(small, s), append(large, l)
+		f[0], f[1] = append(f[0], small), append(f[1], large)
 	}
-	s, l := medianFigure(small), medianFigure(large)
 	return b.report.add(
-		resultOf("append_empty", s).noted(fmt.Sprintf("one client appends %d bytes", appendBytes)),
-		resultOf("append_1mib", l).against(l.p50/s.p50, atMost, 1.3, "p50 to p50 on an empty file"),
+		resultOf("append_empty", f.of(0)).noted(fmt.Sprintf("one client appends %d bytes", appendBytes)),
+		resultOf("append_1mib", f.of(1)).against(f.ratio(p50Of, 1, 0), atMost, 1.3, "p50 to p50 on an empty file"),
 	)
 }
 
@@ -98,8 +97,8 @@ func (b *bench) listing(ctx context.Context) error {
 		return err
 	}
 	return b.report.add(
-		resultOf("list_100", f[0]).noted("one client lists a directory of 100 files"),
-		resultOf("list_100000", f[1]).against(f[1].p50/f[0].p50, atMost, 1.5, fmt.Sprintf("a page of 100 of %d files; p50 to p50", entries)),
+		resultOf("list_100", f.of(0)).noted("one client lists a directory of 100 files"),
+		resultOf("list_100000", f.of(1)).against(f.ratio(p50Of, 1, 0), atMost, 1.5, fmt.Sprintf("a page of 100 of %d files; p50 to p50", entries)),
 	)
 }
 
@@ -150,8 +149,8 @@ func (b *bench) growth(ctx context.Context) error {
 		return err
 	}
 	return b.report.add(
-		resultOf("growth_empty", f[0]).noted("64 clients write to 2,000 workspaces of a fresh database"),
-		resultOf("growth", f[1]).against(f[0].ops/f[1].ops, atMost, 1.2,
+		resultOf("growth_empty", f.of(0)).noted("64 clients write to 2,000 workspaces of a fresh database"),
+		resultOf("growth", f.of(1)).against(f.ratio(opsOf, 0, 1), atMost, 1.2,
 			fmt.Sprintf("time a write, to the fresh database; %d log rows and %d files present", rows, files)),
 	)
 }

@@ -34,6 +34,11 @@ func TestFigures(t *testing.T) {
 	if f.ops != 50 || f.p50 != 51 || f.p99 != 100 {
 		t.Errorf("100 calls in 2 s: %+v", f)
 	}
+	// The machine slows down by half from round to round; the one way is always twice as fast.
+	m := measured{{{ops: 400}, {ops: 200}, {ops: 100}}, {{ops: 200}, {ops: 100}, {ops: 50}}}
+	if r := m.ratio(opsOf, 0, 1); r != 2 || m.of(1).ops != 100 {
+		t.Errorf("ratio %v, median %v", r, m.of(1).ops)
+	}
 }
 
 func TestGoals(t *testing.T) {

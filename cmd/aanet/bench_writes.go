@@ -41,8 +41,8 @@ func (b *bench) hotWorkspace(ctx context.Context) error {
 		return err
 	}
 	return b.report.add(
-		resultOf("hot_workspace_ordinary", f[1]).noted("one transaction a call"),
-		resultOf("hot_workspace", f[0]).against(f[0].ops/f[1].ops, atLeast, 12, "to the ordinary transaction"),
+		resultOf("hot_workspace_ordinary", f.of(1)).noted("one transaction a call"),
+		resultOf("hot_workspace", f.of(0)).against(f.ratio(opsOf, 0, 1), atLeast, 12, "to the ordinary transaction"),
 	)
 }
 
@@ -75,8 +75,8 @@ func (b *bench) manyWorkspaces(ctx context.Context) error {
 		return err
 	}
 	err = b.report.add(
-		resultOf("many_workspaces_ordinary", f[1]).noted("one transaction a call"),
-		resultOf("many_workspaces", f[0]).against(f[0].ops/f[1].ops, atLeast, 1.8, "to the ordinary transaction"),
+		resultOf("many_workspaces_ordinary", f.of(1)).noted("one transaction a call"),
+		resultOf("many_workspaces", f.of(0)).against(f.ratio(opsOf, 0, 1), atLeast, 1.8, "to the ordinary transaction"),
 	)
 	if err != nil {
 		return err
@@ -85,8 +85,8 @@ func (b *bench) manyWorkspaces(ctx context.Context) error {
 		return b.report.add(benchResult{Name: "many_workspaces_to_pgbench", Note: "not measured: " + missing.Error()})
 	}
 	return b.report.add(
-		resultOf("many_workspaces_pgbench", f[2]).noted("32 clients, "+pgbenchHow),
-		resultOf("many_workspaces_to_pgbench", f[0]).against(f[0].ops/f[2].ops, atLeast, 1.1, "to pgbench"),
+		resultOf("many_workspaces_pgbench", f.of(2)).noted("32 clients, "+pgbenchHow),
+		resultOf("many_workspaces_to_pgbench", f.of(0)).against(f.ratio(opsOf, 0, 2), atLeast, 1.1, "to pgbench"),
 	)
 }
 
@@ -122,8 +122,8 @@ func (b *bench) heldSnapshot(ctx context.Context) error {
 	}
 	how := fmt.Sprintf("snapshot held for %.0f s", time.Since(held).Seconds())
 	return b.report.add(
-		resultOf("snapshot_ordinary", f[1]).noted(how),
-		resultOf("snapshot", f[0]).against(f[0].ops/f[1].ops, atLeast, 3, "to the ordinary transaction; "+how),
+		resultOf("snapshot_ordinary", f.of(1)).noted(how),
+		resultOf("snapshot", f.of(0)).against(f.ratio(opsOf, 0, 1), atLeast, 3, "to the ordinary transaction; "+how),
 	)
 }
 
@@ -149,8 +149,8 @@ func (b *bench) neighbour(ctx context.Context) error {
 		return err
 	}
 	return b.report.add(
-		resultOf("neighbour_alone", f[0]).noted("a 1 KiB write every 10 ms"),
-		resultOf("neighbour", f[1]).compared(f[1].p99/f[0].p99, "p99 to p99 alone; beside 2 writers of 1 MiB on the same lane"),
+		resultOf("neighbour_alone", f.of(0)).noted("a 1 KiB write every 10 ms"),
+		resultOf("neighbour", f.of(1)).compared(f.ratio(p99Of, 1, 0), "p99 to p99 alone; beside 2 writers of 1 MiB on the same lane"),
 	)
 }
 
