@@ -158,8 +158,8 @@ func TestTheCallerMayGiveUp(t *testing.T) {
 	if _, err := b.Verify(ctx, payment); !errors.Is(err, ErrFacilitator) {
 		t.Error(err)
 	}
-	if two.Calls("verify") != 0 {
-		t.Error("the second was asked for nobody")
+	if last := b.calls.last(EndpointVerify).Facilitator; two.Calls("verify") != 0 || last != "one" {
+		t.Errorf("the second was asked for nobody, or blamed: %q", last)
 	}
 }
 
@@ -183,6 +183,19 @@ func TestWhatAFacilitatorWritesIsMadeFitToShow(t *testing.T) {
 	for _, r := range one.Requests("verify") {
 		if r.Header.Get("Authorization") != "Bearer "+key {
 			t.Errorf("sent %q", r.Header.Get("Authorization"))
+		}
+	}
+}
+
+// With these statuses the facilitator speaks of itself or of us, whatever reason it gives: the payment is not refused.
+func TestAReasonWithAStatusOfItsOwnTroubleIsNoVerdict(t *testing.T) {
+	one := facilitatortest.New(t)
+	b := start(t, facing("one", one))
+	payment := b.pay(t, base)
+	for _, status := range []int{401, 403, 404, 429, 500, 502, 503, 504} {
+		one.On("verify", facilitatortest.Refused(status, "unexpected_error"))
+		if _, err := b.Verify(t.Context(), payment); !errors.Is(err, ErrFacilitator) || reasonOf(err) != "" {
+			t.Errorf("%d: %v", status, err)
 		}
 	}
 }
