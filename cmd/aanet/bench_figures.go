@@ -159,3 +159,21 @@ func drive(ctx context.Context, clients int, d time.Duration, call func(ctx cont
 	}
 	return figureOf(all, time.Since(started)), nil
 }
+
+// alternate lets one client make two calls by turns while more says so, which compares them closely.
+func alternate(more func(i int) bool, one, other func(i int) error) (ofOne, ofOther figure, err error) {
+	var latencies [2][]time.Duration
+	var took [2]time.Duration
+	for i := 0; more(i); i++ {
+		for turn, call := range []func(int) error{one, other} {
+			before := time.Now()
+			if err := call(i); err != nil {
+				return ofOne, ofOther, err
+			}
+			latency := time.Since(before)
+			latencies[turn] = append(latencies[turn], latency)
+			took[turn] += latency
+		}
+	}
+	return figureOf(latencies[0], took[0]), figureOf(latencies[1], took[1]), nil
+}

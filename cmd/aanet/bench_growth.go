@@ -49,24 +49,9 @@ func (b *bench) appendRound(ctx context.Context, t target, round int) (small, la
 			return small, large, err
 		}
 	}
-	var onSmall, onLarge []time.Duration
-	var tookSmall, tookLarge time.Duration
-	for i := range appends {
-		for _, turn := range []struct {
-			path      string
-			latencies *[]time.Duration
-			took      *time.Duration
-		}{{emptyPath(i), &onSmall, &tookSmall}, {largePath, &onLarge, &tookLarge}} {
-			before := time.Now()
-			if err := appendThrough(ctx, b.store, t, turn.path, content[:appendBytes]); err != nil {
-				return small, large, err
-			}
-			latency := time.Since(before)
-			*turn.latencies = append(*turn.latencies, latency)
-			*turn.took += latency
-		}
-	}
-	return figureOf(onSmall, tookSmall), figureOf(onLarge, tookLarge), nil
+	return alternate(func(i int) bool { return i < appends },
+		func(i int) error { return appendThrough(ctx, b.store, t, emptyPath(i), content[:appendBytes]) },
+		func(int) error { return appendThrough(ctx, b.store, t, largePath, content[:appendBytes]) })
 }
 
 // randomText is text that does not compress well.
@@ -92,9 +77,16 @@ func (b *bench) listing(ctx context.Context) error {
 		return fmt.Errorf("analyze: %w", err)
 	}
 	middle := fmt.Sprintf("%06d", entries/2)
-	f, err := b.byTurns(ctx, b.seconds(3), b.listWay(targets[0], "small", nil), b.listWay(targets[0], "large", &middle))
-	if err != nil {
-		return err
+	f := make(measured, 2)
+	for range benchRounds {
+		ends := time.Now().Add(b.seconds(5))
+		small, large, err := alternate(func(int) bool { return time.Now().Before(ends) },
+			func(int) error { return b.listPage(ctx, targets[0], "small", nil) },
+			func(int) error { return b.listPage(ctx, targets[0], "large", &middle) })
+		if err != nil {
+			return err
+		}
+		f[0], f[1] = append(f[0], small), append(f[1], large)
 	}
 	return b.report.add(
 		resultOf("list_100", f.of(0)).noted("one client lists a directory of 100 files"),
@@ -113,18 +105,12 @@ func (b *bench) fillDirectory(ctx context.Context, t target, path string, files 
 	return nil
 }
 
-func (b *bench) listWay(t target, path string, after *string) way {
-	return way{"list " + path, func(ctx context.Context, d time.Duration) (figure, error) {
-		return b.cpu.here(func() (figure, error) {
-			return drive(ctx, 1, d, func(ctx context.Context, _, _ int) error {
-				n, err := listThrough(ctx, b.store, t, path, after, pageEntries)
-				if err == nil && n != pageEntries {
-					err = fmt.Errorf("a page of %d entries, wanted %d", n, pageEntries)
-				}
-				return err
-			})
-		})
-	}}
+func (b *bench) listPage(ctx context.Context, t target, path string, after *string) error {
+	n, err := listThrough(ctx, b.store, t, path, after, pageEntries)
+	if err == nil && n != pageEntries {
+		err = fmt.Errorf("a page of %d entries, wanted %d", n, pageEntries)
+	}
+	return err
 }
 
 // growth is section f: two databases on one server, one with a past and one without.
