@@ -91,7 +91,6 @@ func TestAConnectionLostBeforeAnythingWasSentIsUnavailableOrRedialled(t *testing
 	nb := openNotebook(t)
 	px := openProxy(nb)
 	l := nb.lane(px.config)
-	nb.known(l)
 	for name, lose := range map[string]func(){
 		"while a statement is prepared": func() {
 			clear(l.prepared)
@@ -100,6 +99,7 @@ func TestAConnectionLostBeforeAnythingWasSentIsUnavailableOrRedialled(t *testing
 		},
 		"and no new one can be had": func() { l.disconnect(); px.goAway() },
 	} {
+		nb.known(l)
 		lose()
 		ws := uuid.New()
 		a := ask(ws, "a")
