@@ -218,3 +218,20 @@ func deleting(t *testing.T, ws *apitest.Workspace) {
 	ws.Owner.Costs(t, 1, "delete_file", args{"path": "d/f", "if_match": current})
 	ws.Owner.Refused(t, "NOT_FOUND", "delete_file", args{"path": "d/f"})
 }
+
+// TestCreateOnly is for the one input that only a header gives.
+func TestCreateOnly(t *testing.T) {
+	t.Parallel()
+	ws := apitest.New(t, apitest.Options{}).Workspace(t, 1000)
+	only := args{"path": "f", "content": "first", "if_none_match": api.FromHeader(true)}
+	made := ws.Owner.OK(t, "write_file", only)
+	same(t, "created", made.Body["created"], any(true))
+	refused := ws.Owner.Refused(t, "CONFLICT", "write_file", only)
+	same(t, "current_etag", refused.Text("current_etag"), made.Text("etag"))
+	ws.Owner.Refused(t, "INVALID_ARGUMENT", "write_file", args{"path": "g", "content": "x", "if_none_match": true})
+	ws.Owner.Write(t, "d/f", "x")
+	only["path"] = "d"
+	ws.Owner.Refused(t, "IS_DIRECTORY", "write_file", only)
+	same(t, "content", ws.Owner.Read(t, "f"), "first")
+	ws.CheckLedger(t)
+}
