@@ -21,11 +21,15 @@ func TestAppends(t *testing.T) {
 
 func appendBasics(t *testing.T, ws *apitest.Workspace) {
 	made := ws.Owner.Costs(t, 10, "append_file", args{"path": "log", "content": "é\n"})
-	same(t, "status of a new file", made.Status, 201)
+	if made.Status != 0 { // MCP has none
+		same(t, "status of a new file", made.Status, 201)
+	}
 	same(t, "appended", made.Int("appended"), 3)
 	same(t, "path", made.Text("path"), "log")
 	more := ws.Owner.OK(t, "append_file", args{"path": "log", "content": "two", "if_match": made.Text("etag")})
-	same(t, "status of a known file", more.Status, 200)
+	if more.Status != 0 {
+		same(t, "status of a known file", more.Status, 200)
+	}
 	ws.Owner.Refused(t, "CONFLICT", "append_file", args{"path": "log", "content": "x", "if_match": made.Text("etag")})
 	read := ws.Owner.OK(t, "read_file", args{"path": "log"})
 	same(t, "content", read.Text("content"), "é\ntwo")

@@ -12,11 +12,11 @@ import (
 	"aanet/api/apitest"
 )
 
-// race is a workspace that two replicas serve.
+// race is a workspace that two replicas serve, one over REST and one over MCP.
 func race(t *testing.T, units int64) [2]*apitest.Workspace {
 	t.Helper()
 	t.Parallel()
-	one := apitest.New(t, apitest.Options{}).Workspace(t, units)
+	one := apitest.New(t, apitest.Options{Door: bothDoors()}).Workspace(t, units)
 	return [2]*apitest.Workspace{one, one.On(one.Replica(t))}
 }
 

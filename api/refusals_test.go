@@ -22,7 +22,7 @@ func orderOfRefusals(t *testing.T, ws *apitest.Workspace) {
 	stranger := a
 	stranger.Key = a.Key[:len(a.Key)-1] + "~"
 	same(t, "no key", stranger.In(t, uuid.NewString(), "mint_subkey", wrong).Code, "UNAUTHENTICATED")
-	same(t, "wrong workspace", a.In(t, uuid.NewString(), "mint_subkey", wrong).Code, "NOT_FOUND")
+	same(t, "wrong workspace", a.In(t, uuid.NewString(), "mint_subkey", args{"label": 7, "surplus": 1}).Code, "NOT_FOUND")
 	a.Refused(t, "WORKSPACE_BLOCKED", "mint_subkey", wrong)
 	ws.Owner.Refused(t, "WORKSPACE_BLOCKED", "mint_subkey", wrong)
 	a.Refused(t, "OWNER_ONLY", "update_subkey", wrong)

@@ -16,7 +16,7 @@ type Args = map[string]any
 
 // Reply is what a caller sees of an answer, whatever door it came through.
 type Reply struct {
-	Status    int    // as over REST; a door that has no status gives the one of the problem object
+	Status    int    // as over REST; 0 when the door has no status and the answer does not tell
 	Code      string // of the refusal; empty for a success
 	Body      map[string]any
 	Cost      int64  // units charged

@@ -43,7 +43,11 @@ func (d *door) answer(ctx context.Context, op *api.Op, in *inbound) (answer api.
 			answer = api.Answer{Refusal: refusal, Status: refusal.Status()}
 		}
 	}()
-	return d.svc.Call(ctx, op, in.callOf(op))
+	r := in.callOf(op)
+	if in.keyIsLost(r) {
+		return api.Answer{Refusal: r.Fault, Status: r.Fault.Status()}
+	}
+	return d.svc.Call(ctx, op, r)
 }
 
 func (d *door) logPanic(ctx context.Context, what string, in *inbound, fault any) {
@@ -76,6 +80,11 @@ func (in *inbound) callOf(op *api.Op) api.Request {
 		r.Fault = faultOf(argWorkspace, "is required together with api_key")
 	}
 	return r
+}
+
+// keyIsLost tells whether a key was sent in arguments that cannot be read: to answer that none was presented would mislead.
+func (in *inbound) keyIsLost(r api.Request) bool {
+	return r.Credential == "" && r.Fault != nil && r.Fault.Code == api.Malformed && bytes.Contains(in.arguments, []byte(`"`+argKey+`"`))
 }
 
 // arguments reads them strictly; none and null are an empty object.

@@ -114,7 +114,7 @@ func TestWhoCalls(t *testing.T) {
 
 func TestOwnerToolsAnswerSubkeysByTheirOwnRules(t *testing.T) {
 	w := newWorld(t)
-	for _, op := range api.Operations() {
+	for _, op := range api.Tools() {
 		if op.Who != api.Owner {
 			continue
 		}
@@ -201,6 +201,9 @@ func TestBrokenArgumentsAreRefusedUnread(t *testing.T) {
 	}
 	if p := w.call("", "aanet_write_file", `{"path":"a","path":"b"}`).refused(t); p.Code != api.Unauthenticated {
 		t.Errorf("without a key: %+v", p)
+	}
+	if p := w.call("", "aanet_write_file", `{"api_key":"`+w.owner+`","workspace_id":"`+w.workspace+`","path":"a","path":"b"}`).refused(t); p.Code != api.Malformed {
+		t.Errorf("with a key that cannot be read: %+v", p)
 	}
 	deep := strings.Repeat("[", 5000) + strings.Repeat("]", 5000)
 	if p := w.call(w.owner, "aanet_write_file", `{"path":`+deep+`}`).refused(t); p.Code != api.InvalidArgument {
