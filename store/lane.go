@@ -25,6 +25,7 @@ type lane struct {
 	used       time.Time                                // when conn last answered
 	failed     time.Time                                // when a dial last failed
 	statements *sync.Map                                // what all lanes know: callKey to *pgconn.StatementDescription
+	hub        *hub                                     // hears of commits; nil when nobody may
 	blocked    map[uuid.UUID]time.Time                  // workspaces whose row others held, until when they are not tried
 }
 
@@ -80,6 +81,7 @@ func (l *lane) attempt(ctx context.Context, calls []*pending, until time.Time) {
 			failed = l.send(ctx, calls)
 		}
 		if failed == nil {
+			l.hub.committed(calls)
 			finishAll(calls, nil)
 			return
 		}

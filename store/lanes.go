@@ -62,6 +62,7 @@ type Result struct {
 type Lanes struct {
 	lanes      []*lane
 	statements sync.Map // callKey to *pgconn.StatementDescription, of every function called so far
+	hub        hub
 	stop       context.CancelFunc
 	done       sync.WaitGroup
 }
@@ -73,6 +74,7 @@ func OpenLanes(config *pgx.ConnConfig, n int, metrics *laneMetrics) *Lanes {
 	ls := &Lanes{stop: stop}
 	for i := range n {
 		l := newLane(&config.Config, &ls.statements, metrics, fmt.Sprintf("aanet lane %d", i))
+		l.hub = &ls.hub
 		ls.lanes = append(ls.lanes, l)
 		ls.done.Go(func() { l.run(ctx) })
 	}

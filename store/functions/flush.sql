@@ -15,7 +15,8 @@ begin
     end if;
     update workspaces
        set balance = n.balance, granted = n.granted, spent = n.spent, owner_spent = n.owner_spent, blocked = n.blocked,
-           seq = n.seq, last_ts = n.last_ts, refusal_tokens = n.refusal_tokens, refusal_at = n.refusal_at
+           seq = n.seq, last_ts = n.last_ts, refusal_tokens = n.refusal_tokens, refusal_at = n.refusal_at,
+           delivery_spent = n.delivery_spent, webhooks = n.webhooks
      where workspace_id = p_workspace;
     perform set_config('aanet.tally', '', true);
 end $$;

@@ -42,6 +42,15 @@ begin
     delete from locks x where x.workspace_id = p_workspace and x.name in (
         select y.name from locks y where y.workspace_id = p_workspace order by y.name limit room);
     get diagnostics freed = row_count; room := room - freed;
+    delete from webhook_deliveries x where x.workspace_id = p_workspace and (x.webhook_id, x.turn) in (
+        select y.webhook_id, y.turn from webhook_deliveries y where y.workspace_id = p_workspace order by y.webhook_id, y.turn limit room);
+    get diagnostics freed = row_count; room := room - freed;
+    delete from webhook_attempts x where x.workspace_id = p_workspace and x.delivery_id in (
+        select y.delivery_id from webhook_attempts y where y.workspace_id = p_workspace order by y.delivery_id limit room);
+    get diagnostics freed = row_count; room := room - freed;
+    delete from webhooks x where x.workspace_id = p_workspace and x.webhook_id in (
+        select y.webhook_id from webhooks y where y.workspace_id = p_workspace order by y.webhook_id limit room);
+    get diagnostics freed = row_count; room := room - freed;
     delete from keys x where x.workspace_id = p_workspace and x.key_hash in (
         select y.key_hash from keys y where y.workspace_id = p_workspace order by y.key_hash limit room);
     get diagnostics freed = row_count; room := room - freed;

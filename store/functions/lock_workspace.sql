@@ -7,7 +7,8 @@ declare
     t tally;
 begin
     select workspace_id, label, created_at, trial_expires_at, blocked, deleted_at is not null,
-           balance, granted, spent, owner_spent, seq, last_ts, refusal_tokens, refusal_at
+           balance, granted, spent, owner_spent, seq, last_ts, refusal_tokens, refusal_at,
+           delivery_spent, webhooks
       into t
       from workspaces where workspace_id = p_workspace for no key update;
     return t;

@@ -30,6 +30,8 @@ begin
         t.spent := t.spent + p_cost;
         if a.is_owner then
             t.owner_spent := t.owner_spent + p_cost;
+        elsif a.subkey_id is null then -- the service itself
+            t.delivery_spent := t.delivery_spent + p_cost;
         end if;
     end if;
     if a.subkey_id is not null and (a.cost > 0 or a.last_used_at is null or a.last_used_at < a.ts - interval '1 second') then
@@ -40,6 +42,9 @@ begin
     end if;
     insert into activity (workspace_id, seq, ts, subkey_id, operation, path, cost, status, detail, etag, message_id, recipient)
     values (t.workspace_id, a.seq, a.ts, a.subkey_id, p_operation, p_path, a.cost, coalesce(a.code, 'OK'), p_detail, p_etag, p_message, p_recipient);
+    if t.webhooks > 0 and a.code is null then
+        perform notify_webhooks(t.workspace_id, p_operation, p_path, a.seq, a.ts);
+    end if;
     t.seq := a.seq;
     t.last_ts := a.ts;
     perform set_config('aanet.tally', t::text, true);
