@@ -32,6 +32,8 @@ const (
 	DepositPending      Code = "DEPOSIT_PENDING"
 	SubkeyRevoked       Code = "SUBKEY_REVOKED"
 	SubkeyLimit         Code = "SUBKEY_LIMIT"
+	WebhookLimit        Code = "WEBHOOK_LIMIT"
+	WebhookDisabled     Code = "WEBHOOK_DISABLED"
 	TooLarge            Code = "TOO_LARGE"
 	UnsupportedMedia    Code = "UNSUPPORTED_MEDIA_TYPE"
 	InvalidArgument     Code = "INVALID_ARGUMENT"
@@ -67,6 +69,8 @@ var meanings = map[Code]meaning{
 	DepositPending:      {409, "A deposit is still open. Wait until it is credited or failed."},
 	SubkeyRevoked:       {409, "This sub-key is revoked."},
 	SubkeyLimit:         {409, "This workspace has 10,000 sub-keys, which is the limit."},
+	WebhookLimit:        {409, "A workspace may have 5 active webhooks, and 50 in all. Delete one that is not needed."},
+	WebhookDisabled:     {409, "This webhook is disabled. Enable it first."},
 	TooLarge:            {413, "A file may have 1,048,576 bytes of UTF-8, a request body 8 MiB."},
 	UnsupportedMedia:    {415, "Send the body with Content-Type: application/json, in UTF-8 and without Content-Encoding."},
 	InvalidArgument:     {422, "The input is not acceptable; errors lists every fault."},

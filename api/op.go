@@ -36,6 +36,7 @@ type Def struct {
 
 	WhileBlocked bool // allowed in a blocked workspace
 	NotForTrials bool
+	RESTOnly     bool // no MCP tool
 
 	ReadOnly, Destructive, Idempotent, OpenWorld bool // hints to MCP clients
 
@@ -53,8 +54,13 @@ type Op struct {
 	run func(ctx context.Context, c *Caller, in any) (any, error)
 }
 
-// Tool is the operation's MCP name.
-func (o *Op) Tool() string { return "aanet_" + o.Name }
+// Tool is the operation's MCP name; "" when it is no tool.
+func (o *Op) Tool() string {
+	if o.RESTOnly {
+		return ""
+	}
+	return "aanet_" + o.Name
+}
 
 // InWorkspace tells whether the operation names a workspace.
 func (o *Op) InWorkspace() bool { return strings.Contains(o.Path, "{workspace_id}") }

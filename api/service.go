@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 	"aanet/billing"
 	"aanet/store"
+	"aanet/webhooks"
 )
 
 // Config is what the operator sets.
@@ -22,6 +24,14 @@ type Config struct {
 	TrialTTL  time.Duration
 	PublicURL string // where clients reach the service
 	Limits    Limits
+	Webhooks  WebhookConfig
+}
+
+// WebhookConfig is what registering webhooks needs. Without a Guard only public addresses pass; without a
+// Sealer secrets can be read as long as the process lives, which is enough for tests only.
+type WebhookConfig struct {
+	Guard  *webhooks.Guard
+	Sealer *webhooks.Sealer
 }
 
 // Service is AANet behind its doors.
@@ -35,16 +45,27 @@ type Service struct {
 // NewService makes the service. now is the clock of the rate limits; leases, trials and timestamps
 // follow the database's.
 func NewService(s *store.Store, config Config, now func() time.Time, log *slog.Logger) *Service {
+	if config.Webhooks.Guard == nil {
+		config.Webhooks.Guard = webhooks.NewGuard(webhooks.GuardOptions{})
+	}
+	if config.Webhooks.Sealer == nil {
+		config.Webhooks.Sealer = webhooks.EphemeralSealer()
+	}
 	return &Service{store: s, config: config, guards: newGuards(config.Limits, now), log: log}
 }
 
 // Operations lists every operation, noun by noun. Built once: reading the shapes is not cheap.
 var Operations = sync.OnceValue(func() []*Op {
 	var all []*Op
-	for _, ops := range [][]*Op{workspaceOps(), subkeyOps(), fileOps(), lockOps(), messageOps(), activityOps(), feedbackOps(), pricingOps()} {
+	for _, ops := range [][]*Op{workspaceOps(), subkeyOps(), fileOps(), lockOps(), messageOps(), activityOps(), webhookOps(), feedbackOps(), pricingOps()} {
 		all = append(all, ops...)
 	}
 	return all
+})
+
+// Tools lists the operations that are MCP tools.
+var Tools = sync.OnceValue(func() []*Op {
+	return slices.DeleteFunc(slices.Clone(Operations()), func(o *Op) bool { return o.RESTOnly })
 })
 
 // Caller is one call under way: who makes it, and what it has cost.

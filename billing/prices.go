@@ -58,6 +58,10 @@ var Prices = map[string]Price{
 	"list_webhooks":          {},
 	"delete_webhook":         {},
 	"get_webhook_deliveries": {},
+	"ping_webhook":           {},
+	"redeliver_events":       {},
+	"enable_webhook":         {},
+	"rotate_webhook_secret":  {},
 
 	"submit_feedback":       {},
 	"request_refund":        {},

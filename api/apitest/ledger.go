@@ -76,8 +76,8 @@ func (ws *Workspace) CheckLedger(t testing.TB) {
 	if logged := ws.sumOfLog(t); logged != spent {
 		t.Errorf("%d units are spent and the log sums to %d", spent, logged)
 	}
-	if keys := ws.sumOfKeys(t); keys != spent {
-		t.Errorf("%d units are spent and the keys' sum is %d", spent, keys)
+	if keys := ws.sumOfKeys(t) + ws.sumOfDeliveries(t); keys != spent {
+		t.Errorf("%d units are spent and the sum of keys and deliveries is %d", spent, keys)
 	}
 	for _, by := range []string{"subkey_operation", "subkey", "operation"} {
 		var sum int64
@@ -107,6 +107,16 @@ func (ws *Workspace) sumOfLog(t testing.TB) int64 {
 			t.Errorf("row %d: %s was refused as %s and cost %d", row.Seq, row.Operation, row.Status, row.Cost)
 		}
 		ts = row.TS
+	}
+	return sum
+}
+
+func (ws *Workspace) sumOfDeliveries(t testing.TB) (sum int64) {
+	t.Helper()
+	for _, row := range ws.Owner.OK(t, "get_activity_summary", Args{"group_by": "operation"}).Rows() {
+		if row["operation"] == "WEBHOOK_DELIVERY" {
+			sum = Int(row["total_cost"])
+		}
 	}
 	return sum
 }

@@ -26,6 +26,7 @@ type Options struct {
 	RefusalBurst float64
 	Clock        func() time.Time // of the rate limits
 	Log          *slog.Logger     // discarded by default
+	Webhooks     api.WebhookConfig
 }
 
 // World is one replica of the service on a database.
@@ -85,7 +86,7 @@ func open(t testing.TB, dsn string, o Options, shift time.Duration) *World {
 			t.Errorf("close the store: %v", err)
 		}
 	})
-	service := api.NewService(s, api.Config{TrialTTL: o.TrialTTL, Limits: o.Limits}, o.Clock, o.Log)
+	service := api.NewService(s, api.Config{TrialTTL: o.TrialTTL, Limits: o.Limits, Webhooks: o.Webhooks}, o.Clock, o.Log)
 	return &World{Door: o.Door(t, service), Service: service, Store: s, DSN: dsn, options: o, shift: shift}
 }
 

@@ -36,7 +36,7 @@ const (
 	CodeNotLockHolder Code = "NOT_LOCK_HOLDER"
 	// CodeOwnerOnly is status 403. Only the owner key may do this.
 	CodeOwnerOnly Code = "OWNER_ONLY"
-	// CodeRateLimited is status 429. Too many calls. Wait for the seconds in Retry-After.
+	// CodeRateLimited is status 429. Too many calls. Wait for retry_after seconds.
 	CodeRateLimited Code = "RATE_LIMITED"
 	// CodeRefundPending is status 409. A refund is pending. Wait until it is paid or rejected.
 	CodeRefundPending Code = "REFUND_PENDING"
@@ -53,12 +53,17 @@ const (
 	// CodeUnauthenticated is status 401. No valid key was presented. Send Authorization: Bearer <key>; ask the
 	// workspace's owner for a new key if this one was revoked or its workspace is gone.
 	CodeUnauthenticated Code = "UNAUTHENTICATED"
-	// CodeUnavailable is status 503. The service cannot take this call now; retry after the seconds in Retry-After. If
-	// this call changes something, check whether it happened first.
+	// CodeUnavailable is status 503. The service cannot take this call now; retry after retry_after seconds. If this
+	// call changes something, check whether it happened first.
 	CodeUnavailable Code = "UNAVAILABLE"
 	// CodeUnsupportedMediaType is status 415. Send the body with Content-Type: application/json, in UTF-8 and without
 	// Content-Encoding.
 	CodeUnsupportedMediaType Code = "UNSUPPORTED_MEDIA_TYPE"
+	// CodeWebhookDisabled is status 409. This webhook is disabled. Enable it first.
+	CodeWebhookDisabled Code = "WEBHOOK_DISABLED"
+	// CodeWebhookLimit is status 409. A workspace may have 5 active webhooks, and 50 in all. Delete one that is not
+	// needed.
+	CodeWebhookLimit Code = "WEBHOOK_LIMIT"
 	// CodeWorkspaceBlocked is status 403. The operator has blocked this workspace. Free reads and releasing locks still
 	// work.
 	CodeWorkspaceBlocked Code = "WORKSPACE_BLOCKED"

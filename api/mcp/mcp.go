@@ -65,7 +65,7 @@ func (d *door) newServer() *sdk.Server {
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
 		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { *c = cacheable },
 	})
-	for _, op := range api.Operations() {
+	for _, op := range api.Tools() {
 		// The SDK looks into the schema at each call; what is listed comes from d.lists.
 		server.AddTool(&sdk.Tool{Name: op.Tool(), InputSchema: anyObject}, d.tool(op))
 	}

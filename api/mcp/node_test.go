@@ -35,7 +35,7 @@ func TestTheTypeScriptClientListsAndCallsEveryTool(t *testing.T) {
 		{"aanet_get_messages", `{"limit":0}`}, {"aanet_read_file", `{"path":"missing"}`},
 	}
 	report := w.runClient(folder, w.owner, append(refused, good...))
-	if len(report.Tools) != len(api.Operations()) {
+	if len(report.Tools) != len(api.Tools()) {
 		t.Errorf("%d tools: %v", len(report.Tools), report.Tools)
 	}
 	if len(report.Results) != len(refused)+len(good) {

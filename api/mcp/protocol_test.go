@@ -100,6 +100,11 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 type example struct{ Tool, Arguments string }
 
 func (w *world) examples() []example {
+	const hook = `{"url":"https://1.1.1.1/hook","events":["file_write"]}` // an address: no resolver is asked
+	var webhook struct {
+		ID string `json:"webhook_id"`
+	}
+	w.call(w.owner, "aanet_register_webhook", hook).decode(w.t, &webhook)
 	return []example{
 		{"aanet_create_workspace", `{"label":"x"}`},
 		{"aanet_create_trial_workspace", `{}`},
@@ -120,6 +125,10 @@ func (w *world) examples() []example {
 		{"aanet_get_messages", `{"topic":"t"}`},
 		{"aanet_get_activity", `{"limit":5}`},
 		{"aanet_get_activity_summary", `{}`},
+		{"aanet_register_webhook", hook},
+		{"aanet_list_webhooks", `{}`},
+		{"aanet_get_webhook_deliveries", fmt.Sprintf(`{"webhook_id":%q}`, webhook.ID)},
+		{"aanet_delete_webhook", fmt.Sprintf(`{"webhook_id":%q}`, webhook.ID)},
 		{"aanet_submit_feedback", `{"category":"other","title":"t","description":"d","pledged_budget_usd":"0"}`},
 		{"aanet_estimate_savings", `{"agents":10,"rounds_per_agent":20}`},
 		{"aanet_get_pricing", `{}`},
@@ -141,7 +150,7 @@ func TestTheGoClientListsAndCallsEveryTool(t *testing.T) {
 	}
 	defer session.Close()
 	list, err := session.ListTools(t.Context(), nil)
-	if err != nil || len(list.Tools) != len(api.Operations()) {
+	if err != nil || len(list.Tools) != len(api.Tools()) {
 		t.Fatalf("%d tools, %v", len(list.Tools), err)
 	}
 	called := map[string]bool{}

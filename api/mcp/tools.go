@@ -22,7 +22,7 @@ const (
 // with a key in its header need not, so that the key never passes through a model.
 func toolLists() map[api.Who][]*sdk.Tool {
 	lists := map[api.Who][]*sdk.Tool{}
-	for _, op := range api.Operations() {
+	for _, op := range api.Tools() {
 		stranger, known := toolOf(op, true), toolOf(op, false)
 		lists[api.Anyone] = append(lists[api.Anyone], stranger)
 		lists[api.Owner] = append(lists[api.Owner], known)

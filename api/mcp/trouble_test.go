@@ -68,7 +68,7 @@ func TestHostileArguments(t *testing.T) {
 			}
 		}
 	}
-	for _, op := range api.Operations() {
+	for _, op := range api.Tools() {
 		if op.Name == "delete_workspace" { // it has no arguments, and the rest needs the workspace
 			continue
 		}

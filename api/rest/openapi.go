@@ -75,8 +75,11 @@ func operationObject(named schemas, shared object, op *api.Op, id string) object
 	o := object{
 		"operationId": id, "summary": op.Summary, "description": op.Doc,
 		"parameters": parameters(op), "responses": responses(named, shared, op),
-		"x-aanet-tool": op.Tool(), "x-aanet-who": op.Who.String(), "x-aanet-units": priceText(op),
+		"x-aanet-who": op.Who.String(), "x-aanet-units": priceText(op),
 		"security": []any{},
+	}
+	if !op.RESTOnly {
+		o["x-aanet-tool"] = op.Tool()
 	}
 	if op.Who != api.Anyone {
 		o["security"] = []any{object{"key": []any{}}}

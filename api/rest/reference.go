@@ -62,6 +62,21 @@ func describeCodes() (all []describedCode) {
 	return all
 }
 
+// toolCell is the MCP tool in a table of Markdown.
+func (d described) toolCell() string {
+	if d.Tool == "" {
+		return "none"
+	}
+	return "`" + d.Tool + "`"
+}
+
+func (d described) toolPhrase() string {
+	if d.Tool == "" {
+		return "no tool"
+	}
+	return "tool `" + d.Tool + "`"
+}
+
 // priceText is the price in words, from the table that calls are charged from.
 func priceText(op *api.Op) string {
 	price := op.Price
@@ -115,10 +130,10 @@ func OperationsTable() []byte {
 		"| operation | MCP tool | REST | who | units |\n|---|---|---|---|---|\n")
 	all := describeAll()
 	for _, d := range all {
-		fmt.Fprintf(&b, "| [%s](#%s) | `%s` | `%s %s` | %s | %s |\n", d.Name, d.Name, d.Tool, d.Method, d.Path, d.Who, d.Units)
+		fmt.Fprintf(&b, "| [%s](#%s) | %s | `%s %s` | %s | %s |\n", d.Name, d.Name, d.toolCell(), d.Method, d.Path, d.Who, d.Units)
 	}
 	for _, d := range all {
-		fmt.Fprintf(&b, "\n## %s\n\n`%s %s`, tool `%s`, %s, %s\n\n%s\n", d.Name, d.Method, d.Path, d.Tool, d.Who, d.Cost(), d.Doc)
+		fmt.Fprintf(&b, "\n## %s\n\n`%s %s`, %s, %s, %s\n\n%s\n", d.Name, d.Method, d.Path, d.toolPhrase(), d.Who, d.Cost(), d.Doc)
 		if len(d.Inputs) > 0 {
 			b.WriteString("\n| input | type | in | | |\n|---|---|---|---|---|\n")
 		}

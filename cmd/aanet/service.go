@@ -18,6 +18,7 @@ import (
 	"aanet/api/rest"
 	"aanet/store"
 	"aanet/store/jobs"
+	"aanet/webhooks"
 )
 
 // version is what this build calls itself towards clients.
@@ -39,6 +40,9 @@ type Main struct {
 	registry *prometheus.Registry
 	store    *store.Store
 	jobs     *jobs.Jobs
+	guard    *webhooks.Guard
+	sealer   *webhooks.Sealer
+	webhooks *webhooks.Engine
 	server   *http.Server
 	metrics  *http.Server
 	listener net.Listener
@@ -61,11 +65,17 @@ func NewMain(ctx context.Context, config Config, log *slog.Logger) (*Main, error
 	if m.listener, err = net.Listen("tcp", string(config.Listen)); err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
+	if err := m.prepareWebhooks(); err != nil {
+		return nil, err
+	}
 	publicURL := string(config.PublicURL)
 	if publicURL == "" {
 		publicURL = m.URL()
 	}
-	svc := api.NewService(m.store, api.Config{TrialTTL: time.Duration(config.TrialTTL), PublicURL: publicURL, Limits: limits}, time.Now, log)
+	svc := api.NewService(m.store, api.Config{
+		TrialTTL: time.Duration(config.TrialTTL), PublicURL: publicURL, Limits: limits,
+		Webhooks: api.WebhookConfig{Guard: m.guard, Sealer: m.sealer},
+	}, time.Now, log)
 	m.server = m.newServer(m.doors(svc, publicURL))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
@@ -111,6 +121,9 @@ func (m *Main) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("background jobs: %w", err)
 	}
+	if m.webhooks, err = m.startWebhooks(ctx); err != nil {
+		return err
+	}
 	failed := make(chan error, 2)
 	go func() { failed <- m.server.Serve(m.listener) }()
 	go func() { failed <- m.metrics.Serve(metricsListener) }()
@@ -131,7 +144,7 @@ func (m *Main) drain(ctx context.Context) error {
 	if err != nil {
 		err = errors.Join(err, m.server.Close())
 	}
-	return errors.Join(err, m.jobs.Stop(ctx), m.store.Close(ctx), m.metrics.Close())
+	return errors.Join(err, m.stopWebhooks(ctx), m.jobs.Stop(ctx), m.store.Close(ctx), m.metrics.Close())
 }
 
 // Close frees what NewMain opened, when Run was never called.
