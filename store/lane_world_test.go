@@ -21,6 +21,7 @@ import (
 const noteFunction = `
 create table notes (n bigserial primary key, workspace_id uuid not null, label text not null);
 create sequence tries;
+create table gate (opened boolean);
 create function note(p_workspace uuid, p_label text,
     out code text, out info jsonb, out cost bigint, out remaining bigint, out echo text)
 language plpgsql as $$
@@ -38,6 +39,10 @@ begin
         raise exception using errcode = 'serialization_failure';
     elsif p_label like 'disk full%' then
         raise exception using errcode = 'disk_full';
+    elsif p_label like 'wait%' then
+        while not exists (select from gate) loop
+            perform pg_sleep(0.005);
+        end loop;
     elsif p_label like 'sleep%' then
         perform pg_sleep(split_part(p_label, ' ', 2)::float8);
     end if;
@@ -86,6 +91,9 @@ func (nb *notebook) labels(workspace uuid.UUID) []string {
 	}
 	return labels
 }
+
+// openGate ends the calls that wait; it has to come before their statement_timeout.
+func (nb *notebook) openGate() { nb.t.Helper(); nb.exec("insert into gate values (true)") }
 
 // settled waits until no connection of a lane is doing anything, so that a call whose caller got
 // no answer has either been committed or not.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,7 +24,7 @@ func inBackground(ls *Lanes, ctx context.Context, workspace uuid.UUID, label str
 	return errs
 }
 
-// running waits until a call that sleeps holds the lane, so that others queue up behind it.
+// running waits until a call that sleeps or waits holds the lane, so that others queue up behind it.
 func (nb *notebook) running() {
 	nb.t.Helper()
 	nb.until("a call sleeps on its lane", `select exists (select from pg_stat_activity
@@ -45,20 +44,18 @@ func queued(t *testing.T, ls *Lanes, n int) {
 
 func TestCallsKeepTheOrderInWhichTheyCame(t *testing.T) {
 	nb := openNotebook(t)
-	ls := nb.lanes(nb.config, 1)
+	l := nb.lane(nb.config)
 	ws := uuid.New()
-	answers := []<-chan error{inBackground(ls, t.Context(), ws, "sleep 0.3")}
-	nb.running()
-	for i, label := range numbered("call", 150) { // more than one batch
-		answers = append(answers, inBackground(ls, t.Context(), ws, label))
-		queued(t, ls, i+1)
-	}
-	for _, a := range answers {
-		if err := <-a; err != nil {
-			t.Error(err)
+	calls := askAll(ws, numbered("call", 300)...) // several batches
+	for _, a := range calls {
+		if err := l.queue.put(a.pending); err != nil {
+			t.Fatal(err)
 		}
 	}
-	same(t, "order", nb.labels(ws), append([]string{"sleep 0.3"}, numbered("call", 150)...)...)
+	l.queue.close()
+	l.run(t.Context())
+	allOK(t, calls)
+	same(t, "order", nb.labels(ws), numbered("call", 300)...)
 }
 
 // A caller that leaves before its call was sent leaves nothing behind; one that leaves later does not
@@ -69,22 +66,25 @@ func TestACallerThatLeaves(t *testing.T) {
 	ws := uuid.New()
 	sent, leaveSent := context.WithCancel(t.Context())
 	queues, leaveQueue := context.WithCancel(t.Context())
-	allDone, left := make(chan struct{}), make(chan string)
+	gone, allDone, left := make(chan struct{}), make(chan struct{}), make(chan string)
 	go func() {
 		echo := "untouched"
-		_, err := ls.Do(sent, noteCall(ws, "sleep 0.4", &echo))
+		_, err := ls.Do(sent, noteCall(ws, "wait", &echo))
 		echo += fmt.Sprint(", still mine, ", errors.Is(err, context.Canceled))
+		close(gone)
 		<-allDone
 		left <- echo
 	}()
 	nb.running()
-	waits := inBackground(ls, queues, ws, "waits")
+	waits := inBackground(ls, queues, ws, "queued")
 	queued(t, ls, 1)
 	leaveQueue()
 	if err := <-waits; !errors.Is(err, context.Canceled) {
 		t.Errorf("the one that waited: %v", err)
 	}
 	leaveSent()
+	<-gone
+	nb.openGate()
 	if err := <-inBackground(ls, t.Context(), ws, "last"); err != nil {
 		t.Error(err)
 	}
@@ -92,7 +92,7 @@ func TestACallerThatLeaves(t *testing.T) {
 	if echo := <-left; echo != "untouched, still mine, true" {
 		t.Errorf("the variable of the caller that left became %q", echo)
 	}
-	same(t, "made", nb.labels(ws), "sleep 0.4", "last")
+	same(t, "made", nb.labels(ws), "wait", "last")
 }
 
 // hold locks a workspace's row from another connection until the function it returns is called.
@@ -145,13 +145,21 @@ func TestCloseAnswersWhatWasQueued(t *testing.T) {
 	nb := openNotebook(t)
 	ls := nb.lanes(nb.config, 1)
 	ws := uuid.New()
-	answers := []<-chan error{inBackground(ls, t.Context(), ws, "sleep 0.3")}
+	answers := []<-chan error{inBackground(ls, t.Context(), ws, "wait")}
 	nb.running()
 	for range 200 {
 		answers = append(answers, inBackground(ls, t.Context(), ws, "queued"))
 	}
 	queued(t, ls, 200)
-	if err := ls.Close(t.Context()); err != nil {
+	expired, cancel := context.WithCancel(t.Context())
+	cancel()
+	closed := make(chan error, 1)
+	go func() { closed <- ls.Close(context.Background()) }()
+	eventually(t, "new calls are refused", func() bool {
+		return errors.Is(<-inBackground(ls, expired, ws, "too late"), ErrUnavailable)
+	})
+	nb.openGate()
+	if err := <-closed; err != nil {
 		t.Error(err)
 	}
 	for _, a := range answers {
@@ -161,9 +169,6 @@ func TestCloseAnswersWhatWasQueued(t *testing.T) {
 	}
 	if made := len(nb.labels(ws)); made != 201 {
 		t.Errorf("%d calls were made, want 201", made)
-	}
-	if err := <-inBackground(ls, t.Context(), ws, "too late"); !errors.Is(err, ErrUnavailable) {
-		t.Errorf("after Close: %v", err)
 	}
 }
 
@@ -204,16 +209,13 @@ func TestLanesRunBesideEachOther(t *testing.T) {
 	nb := openNotebook(t)
 	ls := nb.lanes(nb.config, 2)
 	slow, quick := uuid.UUID{15: 0}, uuid.UUID{15: 1}
-	ctx, stop := context.WithCancel(t.Context())
-	var group sync.WaitGroup
-	group.Go(func() { <-inBackground(ls, ctx, slow, "sleep 3") })
+	waits := inBackground(ls, t.Context(), slow, "wait")
 	nb.running()
 	if err := <-inBackground(ls, t.Context(), quick, "quick"); err != nil {
 		t.Error(err)
 	}
-	nb.until("the slow one still runs", `select exists (select from pg_stat_activity
-		where datname = current_database() and application_name like 'aanet lane%' and wait_event = 'PgSleep')`)
-	stop()
-	group.Wait()
-	nb.exec("select pg_cancel_backend(pid) from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'")
+	nb.openGate()
+	if err := <-waits; err != nil {
+		t.Error(err)
+	}
 }
