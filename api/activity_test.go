@@ -17,6 +17,7 @@ func TestActivity(t *testing.T) {
 		scene{"filters combine", activityFilters},
 		scene{"the summary", activitySummary},
 		scene{"the first row", firstRow},
+		scene{"a clock that goes back", clockGoesBack},
 	)
 }
 
@@ -124,5 +125,17 @@ func firstRow(t *testing.T, ws *apitest.Workspace) {
 	same(t, "ts", first.TS, ws.Owner.OK(t, "get_workspace", nil).Text("created_at"))
 	if at := instant(t, first.TS); at.Location() != time.UTC {
 		t.Error("the timestamp is not in UTC")
+	}
+}
+
+// clockGoesBack has one replica an hour ahead: the log's clock stands and still rises by a microsecond a row.
+func clockGoesBack(t *testing.T, ws *apitest.Workspace) {
+	ahead := ws.Later(t, time.Hour)
+	last := ahead.Owner.Send(t, "from ahead")
+	for i := range 5 {
+		ts := ws.Owner.Send(t, fmt.Sprint(i))
+		same(t, "ts", instant(t, ts), instant(t, last).Add(time.Microsecond))
+		same(t, "messages since", len(ws.Owner.Inbox(t, args{"since": last})), 1)
+		last = ws.Last(t).TS
 	}
 }

@@ -203,6 +203,14 @@ func filesAndDirectories(t *testing.T, ws *apitest.Workspace) {
 	ws.Owner.Refused(t, "NOT_FOUND", "read_file", args{"path": "a"})
 	ws.Owner.Write(t, "a", "now a file")
 	same(t, "content", ws.Owner.Read(t, "a"), "now a file")
+
+	for _, neighbour := range []string{"n0/x", "n./x", "n-/x", "n1", "n!", "m/n/x"} {
+		ws.Owner.Write(t, neighbour, "")
+	}
+	for _, tool := range []string{"read_file", "delete_file"} { // names that begin alike are no children
+		ws.Owner.Refused(t, "NOT_FOUND", tool, args{"path": "n"})
+	}
+	ws.Owner.Write(t, "n", "")
 }
 
 func deleting(t *testing.T, ws *apitest.Workspace) {
