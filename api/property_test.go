@@ -29,7 +29,7 @@ func TestServiceKeepsToItsModel(t *testing.T) {
 	t.Parallel()
 	world := apitest.New(t, apitest.Options{})
 	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
-		if err := checks.Value.Set("40"); err != nil { // a check is some 50 calls of the database
+		if err := checks.Value.Set("25"); err != nil { // a check is some 50 calls of the database
 			t.Fatal(err)
 		}
 	}
