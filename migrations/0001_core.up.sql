@@ -29,12 +29,12 @@ create index workspaces_freeing on workspaces (deleted_at) where deleted_at is n
 -- One row a credential. subkey_id is null for the owner key.
 create table keys (
     workspace_id uuid not null,
-    key_hash     bytea not null check (octet_length(key_hash) = 32),
+    key_hash     bytea not null,                         -- SHA-256 of the whole key
     subkey_id    uuid,
     last4        text not null,
     label        text not null,
     scope        text collate "C",                       -- null: every path
-    budget_cap   bigint check (budget_cap > 0),          -- null: no cap
+    budget_cap   bigint,                                 -- null: no cap
     spent        bigint not null default 0,
     minted_seq   bigint not null,
     created_at   timestamptz not null,
@@ -105,7 +105,7 @@ create table messages (
 create index messages_recipient on messages (workspace_id, recipient, ts);
 create index messages_topic on messages (workspace_id, topic, ts) where topic is not null;
 
--- Append-only: what was attempted. etag, message_id and recipient are kept for the event feed.
+-- Append-only: what was attempted. ts rises with seq, so it needs no index (functions/first_seq_since.sql). etag, message_id and recipient are kept for the event feed.
 create table activity (
     workspace_id uuid not null,
     seq          bigint not null,
@@ -121,7 +121,6 @@ create table activity (
     recipient    uuid,
     primary key (workspace_id, seq)
 );
-create index activity_ts on activity (workspace_id, ts);
 
 create table feedback (
     workspace_id      uuid not null,
@@ -173,7 +172,7 @@ create table refunds (
 
 -- The running totals of one workspace as a batch carries them from call to call (functions/flush.sql).
 create type tally as (
-    workspace_id uuid, label text, created_at timestamptz, trial_expires_at timestamptz, blocked boolean, gone boolean,
+    workspace_id uuid, trial_expires_at timestamptz, blocked boolean, gone boolean,
     balance bigint, granted bigint, spent bigint, owner_spent bigint,
     seq bigint, last_ts timestamptz, refusal_tokens double precision, refusal_at timestamptz
 );
@@ -181,7 +180,8 @@ create type tally as (
 -- One call in progress: who makes it, what its log row will carry, and why it is refused, if it is.
 create type admission as (
     code text, info jsonb,                               -- the refusal: CONTRACT codes and its extra fields
-    key_hash bytea, subkey_id uuid, is_owner boolean, key_label text, scope text,
+    key_at tid,                                          -- where the key's row is
+    subkey_id uuid, is_owner boolean, key_label text, scope text,
     budget_cap bigint, key_spent bigint, last_used_at timestamptz,
     seq bigint, ts timestamptz,                          -- of the log row
     cost bigint, remaining bigint,                       -- set by settle

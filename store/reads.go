@@ -55,7 +55,7 @@ func (s *Store) Activity(ctx context.Context, workspace uuid.UUID, f ActivityFil
 	return collect[ActivityRow](ctx, s, `
 		select seq, ts, subkey_id, operation, path, cost, status, detail from activity
 		 where workspace_id = $1 and ($2::uuid is null or subkey_id = $2) and ($3::text is null or operation = $3)
-		   and ($4::timestamptz is null or ts >= $4) and ($5::bigint is null or seq < $5)
+		   and seq >= (select first_seq_since($1, $4)) and ($5::bigint is null or seq < $5)
 		 order by seq desc limit $6`, workspace, f.Subkey, f.Operation, f.Since, f.BeforeSeq, f.Limit)
 }
 
@@ -71,14 +71,14 @@ type ActivitySum struct {
 func (s *Store) ActivitySums(ctx context.Context, workspace uuid.UUID, since *time.Time, bySubkey, byOperation bool) ([]ActivitySum, error) {
 	return collect[ActivitySum](ctx, s, `
 		select case when $3 then subkey_id end as subkey, case when $4 then operation end as operation, count(*) as calls, sum(cost)::bigint as cost
-		  from activity where workspace_id = $1 and ($2::timestamptz is null or ts >= $2)
+		  from activity where workspace_id = $1 and seq >= (select first_seq_since($1, $2))
 		 group by 1, 2 order by 4 desc, 3 desc, 1, 2`, workspace, since, bySubkey, byOperation)
 }
 
 // SpentSince sums what a workspace was charged since a time, in units.
 func (s *Store) SpentSince(ctx context.Context, workspace uuid.UUID, since time.Time) (int64, error) {
 	var spent int64
-	err := s.pool.QueryRow(ctx, `select coalesce(sum(cost), 0)::bigint from activity where workspace_id = $1 and ts >= $2`, workspace, since).Scan(&spent)
+	err := s.pool.QueryRow(ctx, `select coalesce(sum(cost), 0)::bigint from activity where workspace_id = $1 and seq >= (select first_seq_since($1, $2))`, workspace, since).Scan(&spent)
 	return spent, poolError(err)
 }
 
@@ -86,7 +86,7 @@ func (s *Store) SpentSince(ctx context.Context, workspace uuid.UUID, since time.
 func (s *Store) TopSpenders(ctx context.Context, workspace uuid.UUID, since time.Time, limit int) ([]ActivitySum, error) {
 	return collect[ActivitySum](ctx, s, `
 		select subkey_id as subkey, null::text as operation, count(*) as calls, sum(cost)::bigint as cost
-		  from activity where workspace_id = $1 and ts >= $2 group by 1 having sum(cost) > 0 order by 4 desc, 1 limit $3`, workspace, since, limit)
+		  from activity where workspace_id = $1 and seq >= (select first_seq_since($1, $2)) group by 1 having sum(cost) > 0 order by 4 desc, 1 limit $3`, workspace, since, limit)
 }
 
 // collect runs a query on the pool and gathers its rows by position.

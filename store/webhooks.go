@@ -69,7 +69,7 @@ func (s *Store) AttemptedEvent(ctx context.Context, workspace, webhook, delivery
 func (s *Store) MissedEvents(ctx context.Context, workspace, webhook uuid.UUID, since time.Time, limit int) ([]int64, error) {
 	rows, err := collect[struct{ Seq int64 }](ctx, s, `
 		select e.seq from activity e, webhooks w
-		 where e.workspace_id = $1 and e.ts >= $3 and e.status = 'OK' and w.workspace_id = $1 and w.webhook_id = $2
+		 where e.workspace_id = $1 and e.seq >= (select first_seq_since($1, $3)) and e.status = 'OK' and w.workspace_id = $1 and w.webhook_id = $2
 		   and (event_of(e.operation) = any(w.events) or e.operation = 'PING_WEBHOOK' and e.path = $2::text)
 		   and not exists (select 1 from webhook_attempts a
 		                    where a.workspace_id = $1 and a.webhook_id = $2 and a.log_seq > e.seq and a.seq = e.seq and (a.success or not a.finished))

@@ -11,16 +11,17 @@
 create or replace function admit(p_workspace uuid, p_key bytea, p_want text, p_guard integer) returns admission
 language plpgsql as $$
 declare
-    a    admission;
-    k    keys;
-    held text;
+    a       admission;
+    revoked timestamptz;
+    held    text := current_setting('aanet.tally', true);
 begin
-    select * into k from keys where workspace_id = p_workspace and key_hash = p_key;
-    if not found then
+    select k.ctid, k.subkey_id, k.label, k.scope, k.budget_cap, k.spent, k.last_used_at, k.revoked_at
+      into a.key_at, a.subkey_id, a.key_label, a.scope, a.budget_cap, a.key_spent, a.last_used_at, revoked
+      from keys k where k.workspace_id = p_workspace and k.key_hash = p_key;
+    if a.key_at is null then
         a.code := 'UNAUTHENTICATED';
         return a;
     end if;
-    held := current_setting('aanet.tally', true);
     if held <> '' then
         a.t := held::tally;
         if (a.t).workspace_id <> p_workspace then
@@ -28,23 +29,18 @@ begin
         end if;
     else
         a.t := lock_workspace(p_workspace);
-        select * into k from keys where workspace_id = p_workspace and key_hash = p_key;
+        select k.ctid, k.subkey_id, k.label, k.scope, k.budget_cap, k.spent, k.last_used_at, k.revoked_at
+          into a.key_at, a.subkey_id, a.key_label, a.scope, a.budget_cap, a.key_spent, a.last_used_at, revoked
+          from keys k where k.workspace_id = p_workspace and k.key_hash = p_key;
     end if;
     a.ts := greatest(aanet_now(), (a.t).last_ts + interval '1 microsecond');
-    if k.key_hash is null or (a.t).workspace_id is null or (a.t).gone or (a.t).trial_expires_at <= a.ts then
+    if a.key_at is null or (a.t).workspace_id is null or (a.t).gone or (a.t).trial_expires_at <= a.ts then
         a.code := 'UNAUTHENTICATED';
         return a;
     end if;
     a.seq := (a.t).seq + 1;
-    a.key_hash := k.key_hash;
-    a.subkey_id := k.subkey_id;
-    a.is_owner := k.subkey_id is null;
-    a.key_label := k.label;
-    a.scope := k.scope;
-    a.budget_cap := k.budget_cap;
-    a.key_spent := k.spent;
-    a.last_used_at := k.last_used_at;
-    if k.revoked_at is not null then
+    a.is_owner := a.subkey_id is null;
+    if revoked is not null then
         a.code := 'UNAUTHENTICATED';
     elsif p_want <> p_workspace::text then
         a.code := 'NOT_FOUND';

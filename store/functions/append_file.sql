@@ -8,6 +8,7 @@ create or replace function append_file(p_workspace uuid, p_key bytea, p_want tex
 language plpgsql as $$
 declare
     a          admission := admit(p_workspace, p_key, p_want, p_guard);
+    old_at     tid; -- where the file's row is: it stays there while the workspace row is held
     old_etag   text;
     old_size   integer;
     old_chunks integer;
@@ -15,7 +16,7 @@ begin
     if a.code is null and not in_scope(a.scope, p_path) then
         a.code := 'SCOPE_DENIED';
     elsif a.code is null then
-        select f.etag, f.size, f.chunks into old_etag, old_size, old_chunks
+        select f.ctid, f.etag, f.size, f.chunks into old_at, old_etag, old_size, old_chunks
           from files f where f.workspace_id = p_workspace and f.path = p_path;
         if old_etag is null then
             a.code := path_clash(p_workspace, p_path, p_ancestors);
@@ -36,11 +37,11 @@ begin
             values (p_workspace, p_path, etag, p_size, p_content, a.ts, a.ts);
         elsif old_chunks = 0 and old_size < 4096 then
             update files f set etag = append_file.etag, size = f.size + p_size, body = f.body || p_content, updated_at = a.ts
-             where f.workspace_id = p_workspace and f.path = p_path;
+             where f.workspace_id = p_workspace and f.ctid = old_at;
         else
             insert into file_chunks (workspace_id, path, seq, body) values (p_workspace, p_path, a.seq, p_content);
             update files f set etag = append_file.etag, size = f.size + p_size, chunks = f.chunks + 1, updated_at = a.ts
-             where f.workspace_id = p_workspace and f.path = p_path;
+             where f.workspace_id = p_workspace and f.ctid = old_at;
             if old_chunks % 64 = 63 then
                 perform merge_chunks(p_workspace, p_path);
             end if;

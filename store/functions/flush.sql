@@ -18,5 +18,5 @@ begin
            seq = n.seq, last_ts = n.last_ts, refusal_tokens = n.refusal_tokens, refusal_at = n.refusal_at,
            delivery_spent = n.delivery_spent, webhooks = n.webhooks
      where workspace_id = p_workspace;
-    perform set_config('aanet.tally', '', true);
+    held := set_config('aanet.tally', '', true);
 end $$;

@@ -10,7 +10,8 @@ declare
     a admission := admit(p_workspace, p_key, p_want, p_guard);
 begin
     if a.code is null then
-        label := (a.t).label; created_at := (a.t).created_at; trial_expires_at := (a.t).trial_expires_at; blocked := (a.t).blocked;
+        select w.label, w.created_at into label, created_at from workspaces w where w.workspace_id = p_workspace;
+        trial_expires_at := (a.t).trial_expires_at; blocked := (a.t).blocked;
         balance := (a.t).balance; spent := (a.t).spent;
         subkey_id := a.subkey_id; key_label := a.key_label; scope := a.scope; budget_cap := a.budget_cap; now_ts := a.ts;
         key_spent := case when a.is_owner then (a.t).owner_spent else a.key_spent end;

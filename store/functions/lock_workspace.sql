@@ -6,7 +6,7 @@ language plpgsql as $$
 declare
     t tally;
 begin
-    select workspace_id, label, created_at, trial_expires_at, blocked, deleted_at is not null,
+    select workspace_id, trial_expires_at, blocked, deleted_at is not null,
            balance, granted, spent, owner_spent, seq, last_ts, refusal_tokens, refusal_at,
            delivery_spent, webhooks
       into t

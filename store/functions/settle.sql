@@ -9,7 +9,8 @@ create or replace function settle(a admission, p_operation text, p_path text, p_
     p_message uuid default null, p_recipient uuid default null) returns admission
 language plpgsql as $$
 declare
-    t tally := a.t;
+    t      tally := a.t;
+    unused text;
 begin
     a.cost := 0;
     if a.seq is null then
@@ -35,8 +36,12 @@ begin
         end if;
     end if;
     if a.subkey_id is not null and (a.cost > 0 or a.last_used_at is null or a.last_used_at < a.ts - interval '1 second') then
+        -- By its place: nobody else moves a key's row while the workspace row is held.
         update keys set spent = spent + a.cost, last_used_at = a.ts
-         where workspace_id = t.workspace_id and key_hash = a.key_hash;
+         where workspace_id = t.workspace_id and ctid = a.key_at returning ctid into a.key_at;
+        if not found then
+            raise exception 'the row of a key of workspace % has moved', t.workspace_id;
+        end if;
         a.key_spent := a.key_spent + a.cost;
         a.last_used_at := a.ts;
     end if;
@@ -47,7 +52,7 @@ begin
     end if;
     t.seq := a.seq;
     t.last_ts := a.ts;
-    perform set_config('aanet.tally', t::text, true);
+    unused := set_config('aanet.tally', t::text, true); -- an assignment is evaluated without the executor
     a.t := t;
     if a.cost > 0 then
         a.remaining := remaining(a);

@@ -9,13 +9,14 @@ create or replace function write_file(p_workspace uuid, p_key bytea, p_want text
 language plpgsql as $$
 declare
     a          admission := admit(p_workspace, p_key, p_want, p_guard);
+    old_at     tid; -- where the file's row is: it stays there while the workspace row is held
     old_etag   text;
     old_chunks integer;
 begin
     if a.code is null and not in_scope(a.scope, p_path) then
         a.code := 'SCOPE_DENIED';
     elsif a.code is null then
-        select f.etag, f.chunks into old_etag, old_chunks from files f where f.workspace_id = p_workspace and f.path = p_path;
+        select f.ctid, f.etag, f.chunks into old_at, old_etag, old_chunks from files f where f.workspace_id = p_workspace and f.path = p_path;
         if old_etag is null then
             a.code := path_clash(p_workspace, p_path, p_ancestors);
         end if;
@@ -33,7 +34,7 @@ begin
             values (p_workspace, p_path, etag, p_size, p_content, a.ts, a.ts);
         else
             update files f set etag = write_file.etag, size = p_size, body = p_content, chunks = 0, updated_at = a.ts
-             where f.workspace_id = p_workspace and f.path = p_path;
+             where f.workspace_id = p_workspace and f.ctid = old_at;
             if old_chunks > 0 then
                 delete from file_chunks c where c.workspace_id = p_workspace and c.path = p_path;
             end if;
