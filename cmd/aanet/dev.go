@@ -56,7 +56,7 @@ func runDev(ctx context.Context, p process, args []string) (err error) {
 	if err := migrate(serving, config, log); err != nil {
 		return err
 	}
-	err = serve(serving, p, config, log, func(m *Main) { greet(p, m, config) })
+	err = serve(serving, p, config, log, func(m *Main) { greet(p, m) })
 	if ctx.Err() == nil {
 		err = errors.Join(err, context.Cause(serving))
 	}
@@ -89,13 +89,13 @@ func devSecret(config *Config) error {
 }
 
 // greet prints a first session to paste.
-func greet(p process, m *Main, config Config) {
+func greet(p process, m *Main) {
 	url := m.URL()
 	fmt.Fprintf(p.stdout, `
   REST      %[1]s/v1
   MCP       %[1]s/mcp
   docs      %[1]s/docs   for agents: %[1]s/AGENTS.md
-  metrics   http://%[2]s/metrics
+  metrics   %[2]s
 
 A first session (a trial workspace with 100 units; paste it into another terminal):
 
@@ -110,5 +110,5 @@ A first session (a trial workspace with 100 units; paste it into another termina
 Fund a workspace by hand: aanet operator credit WORKSPACE UNITS --reason "…" (with the same data directory).
 Stop with Ctrl-C.
 
-`, url, string(config.MetricsListen))
+`, url, m.MetricsURL())
 }

@@ -35,18 +35,19 @@ const (
 
 // Main is the running service. Tests start it as the command does.
 type Main struct {
-	config   Config
-	log      *slog.Logger
-	registry *prometheus.Registry
-	store    *store.Store
-	jobs     *jobs.Jobs
-	guard    *webhooks.Guard
-	sealer   *webhooks.Sealer
-	webhooks *webhooks.Engine
-	server   *http.Server
-	metrics  *http.Server
-	listener net.Listener
-	stopping chan struct{}
+	config          Config
+	log             *slog.Logger
+	registry        *prometheus.Registry
+	store           *store.Store
+	jobs            *jobs.Jobs
+	guard           *webhooks.Guard
+	sealer          *webhooks.Sealer
+	webhooks        *webhooks.Engine
+	server          *http.Server
+	metrics         *http.Server
+	listener        net.Listener
+	metricsListener net.Listener
+	stopping        chan struct{}
 }
 
 // NewMain opens the listeners, the lanes and the doors; nothing is served before Run.
@@ -62,8 +63,8 @@ func NewMain(ctx context.Context, config Config, log *slog.Logger) (*Main, error
 	if err != nil {
 		return nil, err
 	}
-	if m.listener, err = net.Listen("tcp", string(config.Listen)); err != nil {
-		return nil, fmt.Errorf("listen: %w", err)
+	if err := m.listen(); err != nil {
+		return nil, errors.Join(err, m.store.Close(ctx))
 	}
 	if err := m.prepareWebhooks(); err != nil {
 		return nil, err
@@ -81,6 +82,17 @@ func NewMain(ctx context.Context, config Config, log *slog.Logger) (*Main, error
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
 	m.metrics = m.newServer(mux)
 	return m, nil
+}
+
+// listen opens both addresses, so that the one that is taken is told before anything begins.
+func (m *Main) listen() (err error) {
+	if m.listener, err = net.Listen("tcp", string(m.config.Listen)); err != nil {
+		return fmt.Errorf("AANET_LISTEN: %w", err)
+	}
+	if m.metricsListener, err = net.Listen("tcp", string(m.config.MetricsListen)); err != nil {
+		return errors.Join(fmt.Errorf("AANET_METRICS_LISTEN: %w", err), m.listener.Close())
+	}
+	return nil
 }
 
 // doors puts REST and MCP, and the pages, behind one handler.
@@ -107,16 +119,16 @@ func (m *Main) newServer(h http.Handler) *http.Server {
 // URL is where the service listens.
 func (m *Main) URL() string { return "http://" + m.listener.Addr().String() }
 
+// MetricsURL is where Prometheus reads.
+func (m *Main) MetricsURL() string { return "http://" + m.metricsListener.Addr().String() + "/metrics" }
+
 // Run serves until ctx ends, then drains: calls under way finish, new ones are refused.
 func (m *Main) Run(ctx context.Context) error {
-	metricsListener, err := net.Listen("tcp", string(m.config.MetricsListen))
-	if err != nil {
-		return fmt.Errorf("listen for metrics: %w", err)
-	}
-	m.log.InfoContext(ctx, "metrics", "url", "http://"+metricsListener.Addr().String()+"/metrics")
+	m.log.InfoContext(ctx, "metrics", "url", m.MetricsURL())
 	watch, stopWatching := context.WithCancel(ctx)
 	defer stopWatching()
 	go m.store.WatchDatabase(watch, m.registry)
+	var err error
 	m.jobs, err = jobs.Start(ctx, jobs.Options{URL: m.config.DatabaseDirectURL.Reveal(), Store: m.store, Log: m.log})
 	if err != nil {
 		return fmt.Errorf("background jobs: %w", err)
@@ -126,7 +138,7 @@ func (m *Main) Run(ctx context.Context) error {
 	}
 	failed := make(chan error, 2)
 	go func() { failed <- m.server.Serve(m.listener) }()
-	go func() { failed <- m.metrics.Serve(metricsListener) }()
+	go func() { failed <- m.metrics.Serve(m.metricsListener) }()
 	select {
 	case err = <-failed:
 	case <-ctx.Done():
@@ -149,7 +161,7 @@ func (m *Main) drain(ctx context.Context) error {
 
 // Close frees what NewMain opened, when Run was never called.
 func (m *Main) Close(ctx context.Context) error {
-	return errors.Join(m.listener.Close(), m.store.Close(ctx))
+	return errors.Join(m.listener.Close(), m.metricsListener.Close(), m.store.Close(ctx))
 }
 
 // ready tells whether calls would be served: not draining, the database there and its schema new enough.
