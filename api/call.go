@@ -24,10 +24,13 @@ type Request struct {
 // Answer is what a call came to. Exactly one of Out and Refusal is set.
 type Answer struct {
 	Out           any
+	Offer         bool // Out says what has to be done first: the call did nothing and was not refused
 	Refusal       *Refusal
-	Status        int    // for REST
-	Cost          int64  // units charged
-	Remaining     *int64 // units this key can still spend; nil for strangers
+	Status        int               // for REST
+	Headers       map[string]string // that REST shows beside the usual ones; nil when there are none
+	Meta          map[string]any    // what MCP shows in _meta beside the usual; nil when there is nothing
+	Cost          int64             // units charged
+	Remaining     *int64            // units this key can still spend; nil for strangers
 	Authenticated bool
 }
 
@@ -38,6 +41,9 @@ func (s *Service) Call(ctx context.Context, o *Op, r Request) Answer {
 	a := Answer{Out: out, Cost: c.cost, Remaining: c.remaining, Authenticated: c.remaining != nil}
 	if err == nil {
 		a.Status = statusOf(o, out)
+		if p, ok := out.(presented); ok {
+			p.present(&a)
+		}
 		return a
 	}
 	a.Out = nil
@@ -62,6 +68,9 @@ func named(workspace *string) *string {
 	}
 	return workspace
 }
+
+// presented is implemented by outputs that are not shown as they are, or with something beside them.
+type presented interface{ present(*Answer) }
 
 // created is implemented by outputs that may have made something new.
 type created interface{ isNew() bool }

@@ -10,24 +10,26 @@ import (
 
 // checks are the named rules of string inputs (Field.Check). Each returns the fault, "" when there is none.
 var checks = map[string]func(string) string{
-	"path":      PathFault,
-	"directory": directoryFault,
-	"scope":     ScopeFault,
-	"lock":      LockNameFault,
-	"topic":     TopicFault,
-	"label":     func(s string) string { return TextFault(s, 1, 200, false) },
-	"title":     func(s string) string { return TextFault(s, 1, 200, false) },
-	"prose":     func(s string) string { return TextFault(s, 1, 4000, true) },
-	"content":   ContentFault,
-	"etag":      etagFault,
-	"timestamp": timestampFault,
-	"category":  oneOf("bug", "feature", "pricing", "other"),
-	"group":     oneOf("subkey_operation", "subkey", "operation"),
-	"pledge":    pledgeFault,
-	"recipient": recipientFault,
-	"id":        func(string) string { return "" }, // one that nothing has is not found, however it is written
-	"word":      func(s string) string { return TextFault(s, 0, 255, false) },
-	"cursor":    cursorFault,
+	"path":           PathFault,
+	"directory":      directoryFault,
+	"scope":          ScopeFault,
+	"lock":           LockNameFault,
+	"topic":          TopicFault,
+	"label":          func(s string) string { return TextFault(s, 1, 200, false) },
+	"title":          func(s string) string { return TextFault(s, 1, 200, false) },
+	"prose":          func(s string) string { return TextFault(s, 1, 4000, true) },
+	"content":        ContentFault,
+	"etag":           etagFault,
+	"timestamp":      timestampFault,
+	"category":       oneOf("bug", "feature", "pricing", "other"),
+	"refund_network": oneOf("base", "solana"),
+	"group":          oneOf("subkey_operation", "subkey", "operation"),
+	"pledge":         pledgeFault,
+	"recipient":      recipientFault,
+	"amount":         amountFault,
+	"id":             func(string) string { return "" }, // one that nothing has is not found, however it is written
+	"word":           func(s string) string { return TextFault(s, 0, 255, false) },
+	"cursor":         cursorFault,
 }
 
 // directoryFault is PathFault that also takes the root, "" or "/".

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"maps"
 	"net/http"
 	"reflect"
@@ -17,8 +18,10 @@ import (
 
 // MCP is the door of agents: each call is one JSON-RPC message on a loopback connection. The key goes in the
 // header and in the arguments by turns.
-func MCP(t testing.TB, s *api.Service) apitest.Door {
-	return &mcpDoor{client: serveDoor(t, mcp.New(s, mcp.Options{Log: doorLog(t), Version: "test"}))}
+func MCP(t testing.TB, s *api.Service) apitest.Door { return mcpLogging(t, s, doorLog(t)) }
+
+func mcpLogging(t testing.TB, s *api.Service, log *slog.Logger) apitest.Door {
+	return &mcpDoor{client: serveDoor(t, mcp.New(s, mcp.Options{Log: log, Version: "test"}))}
 }
 
 type mcpDoor struct {
@@ -76,6 +79,13 @@ func (a toolAnswer) reply(t testing.TB, op *api.Op) apitest.Reply {
 	var err error
 	if reply.Body, err = apitest.Decode([]byte(text)); err != nil {
 		t.Errorf("%s answers %.300q: %v", op.Name, text, err)
+	}
+	if result.IsError && reply.Body["x402Version"] != nil {
+		if string(result.Structured) != text {
+			t.Errorf("%s offers %.300q and shows %.300q", op.Name, text, result.Structured)
+		}
+		reply.Status = http.StatusPaymentRequired
+		return reply
 	}
 	if result.IsError {
 		reply.Code, reply.Status = reply.Text("code"), int(reply.Int("status"))

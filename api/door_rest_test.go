@@ -3,6 +3,7 @@ package api_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"log/slog"
@@ -21,9 +22,11 @@ import (
 )
 
 // REST is the door of programs: each call is a request on a loopback connection.
-func REST(t testing.TB, s *api.Service) apitest.Door {
+func REST(t testing.TB, s *api.Service) apitest.Door { return restLogging(t, s, doorLog(t)) }
+
+func restLogging(t testing.TB, s *api.Service, log *slog.Logger) apitest.Door {
 	handler := rest.New(s, rest.Options{
-		PublicURL: "http://aanet.example", Log: doorLog(t), Metrics: api.NewMetrics(prometheus.NewRegistry()), Version: "test",
+		PublicURL: "http://aanet.example", Log: log, Metrics: api.NewMetrics(prometheus.NewRegistry()), Version: "test",
 		Ready: func(context.Context) error { return nil },
 	})
 	return restDoor{serveDoor(t, handler)}
@@ -51,7 +54,12 @@ func (d restDoor) Call(t testing.TB, tool, key, workspace string, args apitest.A
 	if reply.Body, err = apitest.Decode(text); err != nil {
 		t.Errorf("%s answers %d with %.300q: %v", tool, status, text, err)
 	}
-	if status >= 400 {
+	if offered := header.Get("PAYMENT-REQUIRED"); offered != "" {
+		document, err := base64.StdEncoding.DecodeString(offered)
+		if err != nil || string(document)+"\n" != string(text) || status != http.StatusPaymentRequired {
+			t.Errorf("%s answers %d with %.300q and offers %.300q", tool, status, text, document)
+		}
+	} else if status >= 400 {
 		reply.Code = reply.Text("code")
 		if header.Get("Content-Type") != "application/problem+json" || reply.Code == "" || reply.Int("status") != int64(status) {
 			t.Errorf("%s answers %d, %s, with %.300q: no problem object of that status", tool, status, header.Get("Content-Type"), text)

@@ -34,6 +34,11 @@ const (
 	SubkeyLimit         Code = "SUBKEY_LIMIT"
 	WebhookLimit        Code = "WEBHOOK_LIMIT"
 	WebhookDisabled     Code = "WEBHOOK_DISABLED"
+	PaymentAlreadyUsed  Code = "PAYMENT_ALREADY_USED"
+	NothingToRefund     Code = "NOTHING_TO_REFUND"
+	PaymentInvalid      Code = "PAYMENT_INVALID"
+	FacilitatorError    Code = "FACILITATOR_ERROR"
+	PaymentUnsettled    Code = "PAYMENT_UNSETTLED"
 	TooLarge            Code = "TOO_LARGE"
 	UnsupportedMedia    Code = "UNSUPPORTED_MEDIA_TYPE"
 	InvalidArgument     Code = "INVALID_ARGUMENT"
@@ -71,6 +76,11 @@ var meanings = map[Code]meaning{
 	SubkeyLimit:         {409, "This workspace has 10,000 sub-keys, which is the limit."},
 	WebhookLimit:        {409, "A workspace may have 5 active webhooks, and 50 in all. Delete one that is not needed."},
 	WebhookDisabled:     {409, "This webhook is disabled. Enable it first."},
+	PaymentAlreadyUsed:  {409, "This payment was used before and credits nothing more. tx_hash is that of its deposit into this workspace, when it was one."},
+	NothingToRefund:     {409, "Nothing would be paid out: what can be refunded does not exceed the fee (units)."},
+	PaymentInvalid:      {422, "The payment is not valid; reason tells why. Nothing was sent to settle it."},
+	FacilitatorError:    {502, "No facilitator answered. Nothing was sent to settle: send the same signature again."},
+	PaymentUnsettled:    {503, "The payment was sent to settle and its outcome is open. Send the SAME signature again after retry_after seconds, never a new one."},
 	TooLarge:            {413, "A file may have 1,048,576 bytes of UTF-8, a request body 8 MiB."},
 	UnsupportedMedia:    {415, "Send the body with Content-Type: application/json, in UTF-8 and without Content-Encoding."},
 	InvalidArgument:     {422, "The input is not acceptable; errors lists every fault."},

@@ -15,6 +15,8 @@ import (
 	"github.com/google/uuid"
 
 	"aanet/billing"
+	"aanet/billing/deposits"
+	"aanet/billing/refunds"
 	"aanet/store"
 	"aanet/webhooks"
 )
@@ -25,6 +27,9 @@ type Config struct {
 	PublicURL string // where clients reach the service
 	Limits    Limits
 	Webhooks  WebhookConfig
+
+	Deposits   *deposits.Engine // nil: no deposits are taken
+	RefundFees refunds.Fees     // the defaults when nil
 }
 
 // WebhookConfig is what registering webhooks needs. Without a Guard only public addresses pass; without a
@@ -51,13 +56,16 @@ func NewService(s *store.Store, config Config, now func() time.Time, log *slog.L
 	if config.Webhooks.Sealer == nil {
 		config.Webhooks.Sealer = webhooks.EphemeralSealer()
 	}
+	if config.RefundFees == nil {
+		config.RefundFees = refunds.DefaultFees()
+	}
 	return &Service{store: s, config: config, guards: newGuards(config.Limits, now), log: log}
 }
 
 // Operations lists every operation, noun by noun. Built once: reading the shapes is not cheap.
 var Operations = sync.OnceValue(func() []*Op {
 	var all []*Op
-	for _, ops := range [][]*Op{workspaceOps(), subkeyOps(), fileOps(), lockOps(), messageOps(), activityOps(), webhookOps(), feedbackOps(), pricingOps()} {
+	for _, ops := range [][]*Op{workspaceOps(), subkeyOps(), fileOps(), lockOps(), messageOps(), activityOps(), webhookOps(), depositOps(), refundOps(), feedbackOps(), pricingOps()} {
 		all = append(all, ops...)
 	}
 	return all

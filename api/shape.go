@@ -26,6 +26,8 @@ const (
 //	min:"1" max:"9"  bounds of an integer
 //	maxlen:"4000"    code points of a string
 //	default:"100"    makes the field optional with this value
+//	header:"X-Name"  a header of REST that may give it instead
+//	meta:"a/name"    a key of MCP's _meta that may give it instead
 //	rest:"header"    an input that only REST has, in a header, and that is listed nowhere
 //
 // A pointer field is optional and null means absent; every other field without default is required.
@@ -38,8 +40,10 @@ type Field struct {
 	Default  string // as JSON; empty when there is none
 	Min, Max *int64
 	MaxLen   int
-	Nullable bool // null means absent
-	Hidden   bool // comes from a header of REST and is listed nowhere
+	Nullable bool   // null means absent
+	Header   string // of REST, that may give it instead
+	Meta     string // key of MCP's _meta that may give it instead
+	Hidden   bool   // comes from a header of REST and is listed nowhere
 
 	index int
 }
@@ -75,6 +79,7 @@ func fieldOf(sf reflect.StructField, index int) Field {
 	f := Field{
 		Name: sf.Tag.Get("json"), Doc: sf.Tag.Get("doc"), Check: sf.Tag.Get("check"), Default: sf.Tag.Get("default"),
 		Min: bound(sf.Tag.Get("min")), Max: bound(sf.Tag.Get("max")), index: index, Hidden: sf.Tag.Get("rest") == "header",
+		Header: sf.Tag.Get("header"), Meta: sf.Tag.Get("meta"),
 	}
 	f.MaxLen, _ = strconv.Atoi(sf.Tag.Get("maxlen"))
 	t := sf.Type

@@ -10,19 +10,21 @@ import (
 // mayImport is the direction of imports: cmd → api/{rest,mcp,admin} → api → webhooks → billing → store. A folder with Go
 // code and no row here fails, so that a new one is a decision. Tests may import what they compare.
 var mayImport = map[string][]string{
-	"cmd/aanet": {"api", "api/admin", "api/client", "api/clientgen", "api/mcp", "api/rest", "billing", "store",
+	"cmd/aanet": {"api", "api/admin", "api/client", "api/clientgen", "api/mcp", "api/rest", "billing", "billing/deposits", "billing/refunds", "billing/x402", "store",
 		"store/jobs", "store/pgserver", "store/schema", "webhooks"},
 	"api/rest":      {"api", "billing"},
 	"api/mcp":       {"api", "billing"},
 	"api/admin":     {"api", "billing", "store", "webhooks"},
 	"api/client":    {},
 	"api/clientgen": {"api"},
-	"api":           {"billing", "store", "webhooks"},
-	"api/apitest":   {"api", "store", "store/storetest"},
+	"api":           {"billing", "billing/deposits", "billing/refunds", "billing/x402", "store", "webhooks"},
+	"api/apitest":   {"api", "billing", "billing/deposits", "billing/x402", "billing/x402/facilitatortest", "store", "store/storetest"},
 	"webhooks":      {"billing", "store"},
 	"billing":       {"store"},
 
 	"billing/x402":                 {"billing"},
+	"billing/deposits":             {"billing", "billing/x402", "store"},
+	"billing/refunds":              {"billing", "billing/x402", "store"},
 	"billing/x402/facilitatortest": {},
 
 	"store":                        {"store/functions", "store/schema"},

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"aanet/api"
+	"aanet/billing/deposits"
 	"aanet/store"
 	"aanet/store/storetest"
 )
@@ -27,6 +28,7 @@ type Options struct {
 	Clock        func() time.Time // of the rate limits
 	Log          *slog.Logger     // discarded by default
 	Webhooks     api.WebhookConfig
+	Deposits     func(*store.Store) *deposits.Engine // none are taken by default
 }
 
 // World is one replica of the service on a database.
@@ -86,7 +88,11 @@ func open(t testing.TB, dsn string, o Options, shift time.Duration) *World {
 			t.Errorf("close the store: %v", err)
 		}
 	})
-	service := api.NewService(s, api.Config{TrialTTL: o.TrialTTL, Limits: o.Limits, Webhooks: o.Webhooks}, o.Clock, o.Log)
+	config := api.Config{TrialTTL: o.TrialTTL, Limits: o.Limits, Webhooks: o.Webhooks, PublicURL: "https://aanet.example"}
+	if o.Deposits != nil {
+		config.Deposits = o.Deposits(s)
+	}
+	service := api.NewService(s, config, o.Clock, o.Log)
 	return &World{Door: o.Door(t, service), Service: service, Store: s, DSN: dsn, options: o, shift: shift}
 }
 
@@ -185,6 +191,13 @@ func (ws *Workspace) Later(t testing.TB, by time.Duration) *Workspace {
 func (ws *Workspace) Credit(t testing.TB, units int64) {
 	t.Helper()
 	ws.operate(t, "credit_workspace", uuid.New(), units, true, "a story")
+	ws.funds.Lock()
+	defer ws.funds.Unlock()
+	ws.funds.units += units
+}
+
+// Funded tells the story's ledger of money that came from outside otherwise, or left (negative).
+func (ws *Workspace) Funded(units int64) {
 	ws.funds.Lock()
 	defer ws.funds.Unlock()
 	ws.funds.units += units

@@ -11,6 +11,9 @@ const (
 	CodeConflict Code = "CONFLICT"
 	// CodeDepositPending is status 409. A deposit is still open. Wait until it is credited or failed.
 	CodeDepositPending Code = "DEPOSIT_PENDING"
+	// CodeFacilitatorError is status 502. No facilitator answered. Nothing was sent to settle: send the same signature
+	// again.
+	CodeFacilitatorError Code = "FACILITATOR_ERROR"
 	// CodeHeadersTooLarge is status 431. The request headers may have 16 KiB in all.
 	CodeHeadersTooLarge Code = "HEADERS_TOO_LARGE"
 	// CodeInsufficientBalance is status 402. The workspace's balance does not cover this call. The owner can deposit
@@ -28,6 +31,9 @@ const (
 	CodeMalformed Code = "MALFORMED"
 	// CodeMethodNotAllowed is status 405. This address does not take this method; Allow lists those it takes.
 	CodeMethodNotAllowed Code = "METHOD_NOT_ALLOWED"
+	// CodeNothingToRefund is status 409. Nothing would be paid out: what can be refunded does not exceed the fee
+	// (units).
+	CodeNothingToRefund Code = "NOTHING_TO_REFUND"
 	// CodeNotADirectory is status 409. A part of this path is a file, so nothing can be below it.
 	CodeNotADirectory Code = "NOT_A_DIRECTORY"
 	// CodeNotFound is status 404. There is no such thing here.
@@ -36,6 +42,14 @@ const (
 	CodeNotLockHolder Code = "NOT_LOCK_HOLDER"
 	// CodeOwnerOnly is status 403. Only the owner key may do this.
 	CodeOwnerOnly Code = "OWNER_ONLY"
+	// CodePaymentAlreadyUsed is status 409. This payment was used before and credits nothing more. tx_hash is that of
+	// its deposit into this workspace, when it was one.
+	CodePaymentAlreadyUsed Code = "PAYMENT_ALREADY_USED"
+	// CodePaymentInvalid is status 422. The payment is not valid; reason tells why. Nothing was sent to settle it.
+	CodePaymentInvalid Code = "PAYMENT_INVALID"
+	// CodePaymentUnsettled is status 503. The payment was sent to settle and its outcome is open. Send the SAME
+	// signature again after retry_after seconds, never a new one.
+	CodePaymentUnsettled Code = "PAYMENT_UNSETTLED"
 	// CodeRateLimited is status 429. Too many calls. Wait for retry_after seconds.
 	CodeRateLimited Code = "RATE_LIMITED"
 	// CodeRefundPending is status 409. A refund is pending. Wait until it is paid or rejected.

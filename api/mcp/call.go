@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"runtime/debug"
 
@@ -16,8 +17,9 @@ import (
 
 // tool answers the calls of one operation.
 func (d *door) tool(op *api.Op) sdk.ToolHandler {
-	return func(ctx context.Context, _ *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+	return func(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		in := inboundOf(ctx)
+		in.meta = req.Params.Meta
 		ctx, stop := in.untilGone(ctx)
 		defer stop()
 		answer := d.answer(ctx, op, in)
@@ -59,6 +61,9 @@ func (d *door) logPanic(ctx context.Context, what string, in *inbound, fault any
 func (in *inbound) callOf(op *api.Op) api.Request {
 	r := api.Request{Credential: in.bearer, Lenient: true, Address: in.address, Bytes: in.size, ID: in.id}
 	r.Input, r.Fault = arguments(in.arguments)
+	if r.Fault == nil {
+		r.Fault = in.takeMeta(op, r.Input)
+	}
 	if op.Who == api.Anyone || r.Fault != nil {
 		return r
 	}
@@ -85,6 +90,29 @@ func (in *inbound) callOf(op *api.Op) api.Request {
 // keyIsLost tells whether a key was sent in arguments that cannot be read: to answer that none was presented would mislead.
 func (in *inbound) keyIsLost(r api.Request) bool {
 	return r.Credential == "" && r.Fault != nil && r.Fault.Code == api.Malformed && bytes.Contains(in.arguments, []byte(`"`+argKey+`"`))
+}
+
+// takeMeta takes the arguments that may come in the message's _meta: a text, or any JSON.
+func (in *inbound) takeMeta(op *api.Op, input map[string]any) *api.Refusal {
+	for _, f := range op.In.Fields {
+		value, there := in.meta[f.Meta]
+		if f.Meta == "" || !there || value == nil {
+			continue
+		}
+		text, isText := value.(string)
+		if !isText {
+			encoded, err := encode(value)
+			if err != nil {
+				return faultOf(f.Name, "cannot be read from _meta")
+			}
+			text = string(encoded)
+		}
+		if given := input[f.Name]; given != nil && given != any(text) {
+			return faultOf(f.Name, "differs from "+f.Meta+" in _meta")
+		}
+		input[f.Name] = text
+	}
+	return nil
 }
 
 // arguments reads them strictly; none and null are an empty object.
@@ -122,14 +150,15 @@ func (in *inbound) result(op *api.Op, answer api.Answer) (*sdk.CallToolResult, e
 	if answer.Refusal != nil {
 		shown = answer.Refusal
 	}
+	maps.Copy(meta, answer.Meta)
 	text, err := encode(shown)
 	if err != nil {
 		return nil, fmt.Errorf("result of %s: %w", op.Name, err)
 	}
 	result := &sdk.CallToolResult{
-		Meta: meta, IsError: answer.Refusal != nil, Content: []sdk.Content{&sdk.TextContent{Text: string(text)}},
+		Meta: meta, IsError: answer.Refusal != nil || answer.Offer, Content: []sdk.Content{&sdk.TextContent{Text: string(text)}},
 	}
-	if !result.IsError && (op.IsList || len(text) <= structuredMax) {
+	if answer.Offer || !result.IsError && (op.IsList || len(text) <= structuredMax) {
 		result.StructuredContent = json.RawMessage(text)
 	}
 	return result, nil

@@ -32,6 +32,7 @@ type inbound struct {
 	size     int               // of the body in bytes
 	gone     context.Context   // ends when the client is gone
 	timer    *prometheus.Timer // since it arrived
+	meta     map[string]any    // of a tool call
 	answered atomic.Bool       // by a tool, which has counted it
 }
 

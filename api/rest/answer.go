@@ -32,6 +32,9 @@ func (d *door) answer(c echo.Context, op *api.Op, a api.Answer) error {
 	if a.Refusal != nil {
 		return a.Refusal
 	}
+	for name, value := range a.Headers {
+		h.Set(name, value)
+	}
 	reads := op.Method == http.MethodGet
 	etag := entityTag(a.Out)
 	if etag != "" {

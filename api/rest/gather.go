@@ -41,6 +41,7 @@ func gather(r *http.Request, a address, op *api.Op, body []byte) api.Request {
 	in.body(fields, r.Method)
 	in.ifMatch(r.Header)
 	in.ifNoneMatch(r)
+	in.headers(r.Header)
 	if in.faults != nil {
 		request.Fault = api.Refuse(api.InvalidArgument)
 		request.Fault.Errors = in.faults
@@ -131,6 +132,25 @@ func (in *input) ifMatch(h http.Header) {
 		in.fault("if_match", "differs from the If-Match header")
 	case !headerOK:
 		in.values["if_match"] = header
+	}
+}
+
+// headers takes the arguments that may come in a header of their own.
+func (in *input) headers(h http.Header) {
+	for _, f := range in.op.In.Fields {
+		lines := h.Values(f.Header)
+		if f.Header == "" || len(lines) == 0 {
+			continue
+		}
+		given := in.values[f.Name]
+		switch {
+		case len(lines) > 1:
+			in.fault(f.Name, "is given in more than one "+f.Header+" header")
+		case given != nil && given != any(lines[0]):
+			in.fault(f.Name, "differs from the "+f.Header+" header")
+		default:
+			in.values[f.Name] = lines[0]
+		}
 	}
 }
 

@@ -106,6 +106,9 @@ func parameters(op *api.Op) []any {
 		case !op.HasBody() && !slices.Contains(op.PathParams(), f.Name):
 			list = append(list, object{"name": f.Name, "in": "query", "required": f.Required, "schema": withoutDoc(&f), "description": f.Doc})
 		}
+		if f.Header != "" {
+			list = append(list, headerParameter(f.Header, "The same as "+f.Name+"."))
+		}
 		if f.Name == "if_match" {
 			list = append(list, headerParameter("If-Match", "The same as if_match: one strong etag."))
 		}

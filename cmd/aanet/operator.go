@@ -23,6 +23,7 @@ const operatorUsage = `usage:
   aanet operator credit WORKSPACE UNITS --reason TEXT [--refundable] [--id UUID]
   aanet operator block WORKSPACE --reason TEXT
   aanet operator unblock WORKSPACE [--reason TEXT]
+` + moneyUsage + `
 
 UNITS are units of $0.00001. --id names the credit: the same id credits once, however often it is sent.
 The database is that of DATABASE_URL, else the running "aanet dev" of AANET_DATA_DIR.`
@@ -38,6 +39,12 @@ func runOperator(ctx context.Context, p process, args []string) error {
 		return errors.New(operatorUsage)
 	}
 	action, workspaceText, rest := args[0], args[1], args[2:]
+	switch action {
+	case "deposits":
+		return runDeposits(ctx, p, args[1], rest)
+	case "refunds":
+		return runRefunds(ctx, p, args[1], rest)
+	}
 	workspace, ok := api.ParseID(workspaceText)
 	if !ok {
 		return fmt.Errorf("%q is not a workspace id\n%s", workspaceText, operatorUsage)

@@ -16,6 +16,8 @@ import (
 	"aanet/api"
 	"aanet/api/mcp"
 	"aanet/api/rest"
+	"aanet/billing/deposits"
+	"aanet/billing/x402"
 	"aanet/store"
 	"aanet/store/jobs"
 	"aanet/webhooks"
@@ -43,6 +45,8 @@ type Main struct {
 	guard           *webhooks.Guard
 	sealer          *webhooks.Sealer
 	webhooks        *webhooks.Engine
+	gateway         *x402.Gateway
+	deposits        *deposits.Engine
 	server          *http.Server
 	metrics         *http.Server
 	listener        net.Listener
@@ -69,6 +73,13 @@ func NewMain(ctx context.Context, config Config, log *slog.Logger) (*Main, error
 	if err := m.prepareWebhooks(); err != nil {
 		return nil, err
 	}
+	if err := m.preparePayments(); err != nil {
+		return nil, err
+	}
+	fees, err := refundFees(config)
+	if err != nil {
+		return nil, err
+	}
 	publicURL := string(config.PublicURL)
 	if publicURL == "" {
 		publicURL = m.URL()
@@ -76,6 +87,7 @@ func NewMain(ctx context.Context, config Config, log *slog.Logger) (*Main, error
 	svc := api.NewService(m.store, api.Config{
 		TrialTTL: time.Duration(config.TrialTTL), PublicURL: publicURL, Limits: limits,
 		Webhooks: api.WebhookConfig{Guard: m.guard, Sealer: m.sealer},
+		Deposits: m.deposits, RefundFees: fees,
 	}, time.Now, log)
 	m.server = m.newServer(m.doors(svc, publicURL))
 	mux := http.NewServeMux()
@@ -129,13 +141,14 @@ func (m *Main) Run(ctx context.Context) error {
 	defer stopWatching()
 	go m.store.WatchDatabase(watch, m.registry)
 	var err error
-	m.jobs, err = jobs.Start(ctx, jobs.Options{URL: m.config.DatabaseDirectURL.Reveal(), Store: m.store, Log: m.log})
+	m.jobs, err = jobs.Start(ctx, jobs.Options{URL: m.config.DatabaseDirectURL.Reveal(), Store: m.store, Log: m.log, Reconcile: m.deposits.Reconcile})
 	if err != nil {
 		return fmt.Errorf("background jobs: %w", err)
 	}
 	if m.webhooks, err = m.startWebhooks(ctx); err != nil {
 		return err
 	}
+	m.startPayments(ctx)
 	failed := make(chan error, 2)
 	go func() { failed <- m.server.Serve(m.listener) }()
 	go func() { failed <- m.metrics.Serve(m.metricsListener) }()
@@ -156,7 +169,8 @@ func (m *Main) drain(ctx context.Context) error {
 	if err != nil {
 		err = errors.Join(err, m.server.Close())
 	}
-	return errors.Join(err, m.stopWebhooks(ctx), m.jobs.Stop(ctx), m.store.Close(ctx), m.metrics.Close())
+	m.gateway.Stop()
+	return errors.Join(err, m.deposits.Wait(ctx), m.stopWebhooks(ctx), m.jobs.Stop(ctx), m.store.Close(ctx), m.metrics.Close())
 }
 
 // Close frees what NewMain opened, when Run was never called.

@@ -11,5 +11,5 @@ func StartEvery(ctx context.Context, o Options, every time.Duration) (*Jobs, err
 	log := slog.New(newDamped(o.Log.Handler()))
 	expire, free := expireTrials(o.Store, log), freeWorkspaces(o.Store, log)
 	expire.every, free.every = every, every
-	return start(ctx, o.URL, log, expire, free)
+	return start(ctx, o.URL, log, expire, free, o.Reconcile)
 }

@@ -31,6 +31,8 @@ type Options struct {
 	URL   string // a DSN that leads to Postgres itself: River listens on its connection
 	Store *store.Store
 	Log   *slog.Logger
+	// Reconcile decides open deposits; it may run in several processes at once. Nil: no deposits are taken.
+	Reconcile func(context.Context) error
 }
 
 // Jobs are the background jobs of this process.
@@ -47,10 +49,10 @@ type Jobs struct {
 // begun; Stop is needed all the same.
 func Start(ctx context.Context, o Options) (*Jobs, error) {
 	log := slog.New(newDamped(o.Log.Handler()))
-	return start(ctx, o.URL, log, expireTrials(o.Store, log), freeWorkspaces(o.Store, log))
+	return start(ctx, o.URL, log, expireTrials(o.Store, log), freeWorkspaces(o.Store, log), o.Reconcile)
 }
 
-func start(ctx context.Context, url string, log *slog.Logger, expire, free chore) (*Jobs, error) {
+func start(ctx context.Context, url string, log *slog.Logger, expire, free chore, work func(context.Context) error) (*Jobs, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("database url: %w", err)
@@ -66,6 +68,11 @@ func start(ctx context.Context, url string, log *slog.Logger, expire, free chore
 	workers := river.NewWorkers()
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, _ *river.Job[ExpireTrials]) error { return expire.run(ctx) }))
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, _ *river.Job[FreeWorkspaces]) error { return free.run(ctx) }))
+	plan := []*river.PeriodicJob{periodic(ExpireTrials{}, expire.every), periodic(FreeWorkspaces{}, free.every)}
+	if work != nil {
+		river.AddWorker(workers, river.WorkFunc(reconcile(work)))
+		plan = append(plan, periodic(ReconcileDeposits{}, reconcileEvery))
+	}
 	client, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
 		Schema: schemaName,
 		Logger: log,
@@ -78,7 +85,7 @@ func start(ctx context.Context, url string, log *slog.Logger, expire, free chore
 		SoftStopTimeout:             15 * time.Second,
 		CompletedJobRetentionPeriod: 24 * time.Hour,
 		Workers:                     workers,
-		PeriodicJobs:                []*river.PeriodicJob{periodic(ExpireTrials{}, expire), periodic(FreeWorkspaces{}, free)},
+		PeriodicJobs:                plan,
 	})
 	if err != nil {
 		pool.Close()
@@ -90,14 +97,14 @@ func start(ctx context.Context, url string, log *slog.Logger, expire, free chore
 	return j, nil
 }
 
-// periodic plans a chore. There is never more than one job of a kind that waits or runs; one that
+// periodic plans a job. There is never more than one job of a kind that waits or runs; one that
 // failed is not retried, the next period is.
-func periodic(args river.JobArgs, c chore) *river.PeriodicJob {
+func periodic(args river.JobArgs, every time.Duration) *river.PeriodicJob {
 	opts := river.InsertOpts{Queue: queueName, MaxAttempts: 1, UniqueOpts: river.UniqueOpts{ByState: []rivertype.JobState{
 		rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRunning,
 		rivertype.JobStateRetryable, rivertype.JobStateScheduled,
 	}}}
-	return river.NewPeriodicJob(river.PeriodicInterval(c.every),
+	return river.NewPeriodicJob(river.PeriodicInterval(every),
 		func() (river.JobArgs, *river.InsertOpts) { return args, &opts },
 		&river.PeriodicJobOpts{ID: args.Kind(), RunOnStart: true})
 }

@@ -1,0 +1,103 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// The states of a refund.
+const (
+	RefundPending  = "pending"
+	RefundPaid     = "paid"
+	RefundRejected = "rejected"
+)
+
+var (
+	// ErrNoRefund: there is no such refund, or its workspace is gone.
+	ErrNoRefund = errors.New("no such refund")
+	// ErrPayoutUsed: the transaction is recorded as the payout of another refund.
+	ErrPayoutUsed = errors.New("this transaction is the payout of another refund already")
+)
+
+// Refund is money that a workspace asked back. Units were taken from its balance; Units minus Fee is paid out.
+type Refund struct {
+	Workspace   uuid.UUID
+	ID          uuid.UUID
+	State       string
+	Units, Fee  int64
+	Stays       int64  // units that were not refundable and stayed behind
+	Network     string // base or solana
+	Destination string
+	Transaction *string
+	Checked     bool // the chain was asked whether the payout is right
+	Reason      *string
+	RequestedAt time.Time
+	ResolvedAt  *time.Time
+}
+
+const refundColumns = `workspace_id, refund_id, state, units, fee, stays, network, destination, tx_hash, checked, reason, requested_at, resolved_at`
+
+// Refunds lists the refunds of a workspace, newest first.
+func (s *Store) Refunds(ctx context.Context, workspace uuid.UUID) ([]Refund, error) {
+	return collect[Refund](ctx, s, `select `+refundColumns+` from refunds where workspace_id = $1 order by requested_at desc, refund_id desc`, workspace)
+}
+
+// PendingRefunds lists what waits for the operator, the oldest first.
+func (s *Store) PendingRefunds(ctx context.Context, limit int) ([]Refund, error) {
+	return collect[Refund](ctx, s, `select `+refundColumns+` from refunds where state = 'pending' order by requested_at, refund_id limit $1`, limit)
+}
+
+// FindRefund reads a refund of any workspace, for the operator.
+func (s *Store) FindRefund(ctx context.Context, refund uuid.UUID) (Refund, error) {
+	found, err := collect[Refund](ctx, s, `select `+refundColumns+` from refunds where refund_id = $1`, refund)
+	if err == nil && len(found) == 0 {
+		err = ErrNoRefund
+	}
+	if err != nil {
+		return Refund{}, err
+	}
+	return found[0], nil
+}
+
+// PayRefund records the payout of a pending refund. network is the CAIP-2 name and transaction the hash in its one
+// spelling: it can be the payout of one refund only, over all workspaces. Errors: ErrNoRefund, ErrPayoutUsed, a *StateError.
+func (s *Store) PayRefund(ctx context.Context, r Refund, network, transaction string, checked bool, by string) error {
+	var owner uuid.UUID
+	err := s.pool.QueryRow(ctx, `insert into payout_claims (network, tx_hash, workspace_id, refund_id, claimed_at)
+		values ($1, $2, $3, $4, aanet_now())
+		on conflict (network, tx_hash) do update set network = excluded.network
+		returning refund_id`, network, transaction, r.Workspace, r.ID).Scan(&owner)
+	if err != nil {
+		return poolError(err)
+	}
+	if owner != r.ID {
+		return ErrPayoutUsed
+	}
+	err = s.resolveRefund(ctx, r, RefundPaid, &transaction, checked, by, "")
+	var state *StateError
+	if errors.As(err, &state) && (state.Transaction == nil || *state.Transaction != transaction) {
+		// It was rejected, or paid by another transaction, so this one is free for the refund that it paid.
+		_, freed := s.pool.Exec(ctx, `delete from payout_claims where network = $1 and tx_hash = $2 and refund_id = $3`, network, transaction, r.ID)
+		return errors.Join(err, poolError(freed))
+	}
+	return err
+}
+
+// RejectRefund ends a pending refund and gives its units back to the balance. Errors: ErrNoRefund, a *StateError.
+func (s *Store) RejectRefund(ctx context.Context, r Refund, by, reason string) error {
+	return s.resolveRefund(ctx, r, RefundRejected, nil, false, by, reason)
+}
+
+func (s *Store) resolveRefund(ctx context.Context, r Refund, to string, transaction *string, checked bool, by, reason string) error {
+	result, err := s.Do(ctx, Call{
+		Function: "resolve_refund", Workspace: r.Workspace,
+		Args: []any{r.ID, to, transaction, checked, by, orNull(reason)},
+	})
+	if err != nil {
+		return err
+	}
+	return moved(result, ErrNoRefund)
+}
