@@ -22,7 +22,7 @@ begin
         select coalesce(array_agg(l.name order by l.name), '{}') into released
           from locks l where l.workspace_id = p_workspace and l.held and l.holder = p_subkey and l.lease_expires_at > a.ts;
     end if;
-    a := settle(a, p_operation, p_subkey::text, 0);
+    a := settle(a, p_operation, nullif(p_subkey, '00000000-0000-0000-0000-000000000000')::text, 0);
     foreach nm in array released loop
         update locks l set held = false, holder = null, release_count = l.release_count + 1, last_released_at = a.ts
          where l.workspace_id = p_workspace and l.name = nm;

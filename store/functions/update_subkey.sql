@@ -23,6 +23,6 @@ begin
         update keys u set scope = k.scope, budget_cap = k.budget_cap where u.workspace_id = p_workspace and u.subkey_id = p_subkey;
         label := k.label; scope := k.scope; budget_cap := k.budget_cap; spent := k.spent; created_at := k.created_at; last_used_at := k.last_used_at;
     end if;
-    a := settle(a, p_operation, p_subkey::text, 0);
+    a := settle(a, p_operation, nullif(p_subkey, '00000000-0000-0000-0000-000000000000')::text, 0);
     code := a.code; info := a.info; cost := a.cost; remaining := a.remaining;
 end $$;
