@@ -30,8 +30,9 @@ const version = "0.1.0"
 const (
 	headerTimeout  = 10 * time.Second
 	idleTimeout    = 2 * time.Minute
-	headerBytesMax = 64 << 10 // the doors refuse above 16 KiB with a problem object; beyond this net/http does
-	drainTimeout   = 25 * time.Second
+	headerBytesMax = 64 << 10         // the doors refuse above 16 KiB with a problem object; beyond this net/http does
+	drainTimeout   = 20 * time.Second // for calls under way
+	closeTimeout   = 8 * time.Second  // for the rest, whatever time the calls took; in all less than the usual 30 s
 	poolSize       = 8
 )
 
@@ -160,17 +161,24 @@ func (m *Main) Run(ctx context.Context) error {
 	return errors.Join(err, m.drain(context.WithoutCancel(ctx)))
 }
 
-// drain ends everything in the order in which nothing is lost, within drainTimeout.
+// drain ends everything in the order in which nothing is lost.
 func (m *Main) drain(ctx context.Context) error {
 	close(m.stopping)
-	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
+	err := m.endCalls(ctx)
+	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
-	err := m.server.Shutdown(ctx)
-	if err != nil {
-		err = errors.Join(err, m.server.Close())
-	}
 	m.gateway.Stop()
 	return errors.Join(err, m.deposits.Wait(ctx), m.stopWebhooks(ctx), m.jobs.Stop(ctx), m.store.Close(ctx), m.metrics.Close())
+}
+
+// endCalls lets the calls under way finish, and cuts off those that take too long.
+func (m *Main) endCalls(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
+	defer cancel()
+	if err := m.server.Shutdown(ctx); err != nil {
+		return errors.Join(fmt.Errorf("calls under way: %w", err), m.server.Close())
+	}
+	return nil
 }
 
 // Close frees what NewMain opened, when Run was never called.
