@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -99,10 +100,12 @@ func (s *sender) send(ctx context.Context, url string, headers http.Header, body
 		return answer{fault: reason(err)}
 	}
 	defer response.Body.Close()
-	stop := time.AfterFunc(bodyTimeout, cancel)
-	defer stop.Stop()
-	// The status has decided; the rest is read so that the connection can be used again.
-	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, bodyBytesMax))
+	if response.StatusCode != http.StatusSwitchingProtocols { // whose body is the connection, without any timeout
+		stop := time.AfterFunc(bodyTimeout, cancel)
+		defer stop.Stop()
+		// The status has decided; the rest is read so that the connection can be used again.
+		_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, bodyBytesMax))
+	}
 	a := answer{status: response.StatusCode}
 	switch {
 	case a.ok():
@@ -150,18 +153,24 @@ func reason(err error) string {
 		return "the host does not resolve"
 	case errors.As(err, &unknownRoot), errors.As(err, &wrongHost), errors.As(err, &invalid), errors.As(err, &verification):
 		return "the certificate is not valid"
-	case errors.As(err, &record), errors.As(err, &alert), strings.Contains(err.Error(), "tls: "):
+	case errors.As(err, &record), errors.As(err, &alert), contains(err, "tls: ", "gave HTTP response to HTTPS"):
 		return "TLS failed"
-	case strings.Contains(err.Error(), "response headers exceeded"), strings.Contains(err.Error(), "header list too large"):
+	case contains(err, "response headers exceeded", "header list too large", "header list larger"):
 		return "the answer's headers are too large"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "the connection was refused"
 	case errors.As(err, &netErr) && netErr.Timeout(), errors.Is(err, context.DeadlineExceeded):
 		return "timed out"
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.EPIPE):
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.EPIPE),
+		contains(err, "stream error", "GOAWAY"):
 		return "the connection was lost"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return "the host cannot be reached"
 	}
 	return "the answer is no valid HTTP"
+}
+
+// contains finds the errors that net/http has no type for.
+func contains(err error, texts ...string) bool {
+	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(err.Error(), text) })
 }

@@ -57,7 +57,7 @@ type Engine struct {
 	wake    chan struct{} // holds one token while there may be something to do
 
 	mu      sync.Mutex
-	busy    map[endpoint]bool      // whether it is failing
+	busy    map[endpoint]*slot
 	failing int                    // of busy
 	paused  map[endpoint]time.Time // until when they are left alone
 
@@ -65,6 +65,12 @@ type Engine struct {
 	breakUp context.CancelFunc
 	stop    context.CancelFunc
 	done    sync.WaitGroup
+}
+
+// slot is taken by an endpoint while it is served.
+type slot struct {
+	failing bool
+	again   bool // it was found due meanwhile
 }
 
 // endpoint names a webhook.
@@ -80,7 +86,7 @@ func Start(ctx context.Context, o Options) (*Engine, error) {
 	o.fill()
 	e := &Engine{
 		options: o, worker: worker, sender: newSender(o.Guard, o.Roots, o.Timeout), metrics: newMetrics(o.Registerer),
-		wake: make(chan struct{}, 1), busy: map[endpoint]bool{}, paused: map[endpoint]time.Time{},
+		wake: make(chan struct{}, 1), busy: map[endpoint]*slot{}, paused: map[endpoint]time.Time{},
 	}
 	e.sending, e.breakUp = context.WithCancel(context.WithoutCancel(ctx))
 	ctx, e.stop = context.WithCancel(ctx)
@@ -201,10 +207,14 @@ func (e *Engine) take(at endpoint, failing bool) bool {
 		}
 		delete(e.paused, at)
 	}
-	if _, busy := e.busy[at]; busy || len(e.busy) >= e.options.Slots || failing && e.failing >= max(e.options.Slots/2, 1) {
+	if own := e.busy[at]; own != nil {
+		own.again = true // its round may have ended just before the event came
 		return false
 	}
-	e.busy[at] = failing
+	if len(e.busy) >= e.options.Slots || failing && e.failing >= max(e.options.Slots/2, 1) {
+		return false
+	}
+	e.busy[at] = &slot{failing: failing}
 	if failing {
 		e.failing++
 	}
@@ -217,10 +227,11 @@ func (e *Engine) take(at endpoint, failing bool) bool {
 func (e *Engine) give(at endpoint, pause time.Duration, more bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if more || len(e.busy) >= e.options.Slots {
-		e.signal()
+	own := e.busy[at]
+	if more || own.again || len(e.busy) >= e.options.Slots {
+		defer e.signal()
 	}
-	if e.busy[at] {
+	if own.failing {
 		e.failing--
 	}
 	delete(e.busy, at)
