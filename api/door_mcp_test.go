@@ -21,12 +21,13 @@ import (
 func MCP(t testing.TB, s *api.Service) apitest.Door { return mcpLogging(t, s, doorLog(t)) }
 
 func mcpLogging(t testing.TB, s *api.Service, log *slog.Logger) apitest.Door {
-	return &mcpDoor{client: serveDoor(t, mcp.New(s, mcp.Options{Log: log, Version: "test"}))}
+	return &mcpDoor{client: serveDoor(t, mcp.New(s, mcp.Options{Log: log, Version: "test"})), noTools: apitest.Direct(t, s)}
 }
 
 type mcpDoor struct {
-	client doorClient
-	calls  atomic.Int64
+	client  doorClient
+	calls   atomic.Int64
+	noTools apitest.Door // for operations that this door does not have
 }
 
 // toolAnswer is the message that answers a tool call.
@@ -51,6 +52,9 @@ func (d *mcpDoor) Call(t testing.TB, tool, key, workspace string, args apitest.A
 	op := apitest.Operation(t, tool)
 	if op == nil {
 		return apitest.Reply{}
+	}
+	if op.RESTOnly {
+		return d.noTools.Call(t, tool, key, workspace, args)
 	}
 	message, header := d.message(t, op, key, workspace, args)
 	r := &http.Request{Method: http.MethodPost, URL: &d.client.url, Header: header, Body: io.NopCloser(bytes.NewReader(message)), ContentLength: int64(len(message))}

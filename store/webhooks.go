@@ -107,3 +107,10 @@ func (s *Store) TidyWebhooks(ctx context.Context, workspace uuid.UUID, rows int)
 	_, err := s.Do(ctx, Call{Function: "tidy_webhooks", Workspace: workspace, Args: []any{rows, attemptsKept, heldKept}})
 	return err
 }
+
+// WaitingEvents counts the deliveries that wait in a workspace.
+func (s *Store) WaitingEvents(ctx context.Context, workspace uuid.UUID) (int64, error) {
+	var n int64
+	err := s.pool.QueryRow(ctx, `select count(*) from webhook_deliveries where workspace_id = $1`, workspace).Scan(&n)
+	return n, poolError(err)
+}
