@@ -29,6 +29,7 @@ func TestDev(t *testing.T) {
 	if p[0].url == "" || p[1].url == "" {
 		t.Fatal("two do not run beside each other")
 	}
+	eventually(t, "the greeting", func() bool { return strings.Contains(p[0].out.String(), "Ctrl-C") })
 	if text := p[0].out.String(); strings.Count(text, "curl -s") < 5 || !strings.Contains(text, p[0].url+"/mcp") || strings.Contains(text, ":0/") {
 		t.Errorf("the first session reads:\n%s", text)
 	}
