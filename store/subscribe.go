@@ -13,6 +13,7 @@ import (
 var makesEvents = map[string]bool{
 	"write_file": true, "append_file": true, "delete_file": true, "release_lock": true, "revoke_subkey": true, "send_message": true,
 	"ping_webhook": true, "redeliver_events": true, "enable_webhook": true, "credit_workspace": true, "block_workspace": true,
+	"move_deposit": true, "resolve_refund": true,
 }
 
 // hub tells the subscribers of this process about committed calls.

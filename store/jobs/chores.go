@@ -30,6 +30,13 @@ type chore struct {
 	log   *slog.Logger
 }
 
+// chores are those of the service.
+type chores struct{ expire, free, tidy chore }
+
+func choresOf(s *store.Store, log *slog.Logger) chores {
+	return chores{expireTrials(s, log), freeWorkspaces(s, log), tidyWebhooks(s, log)}
+}
+
 // ExpireTrials closes trials whose time is over. They are unreachable before that.
 type ExpireTrials struct{}
 
@@ -42,6 +49,12 @@ type FreeWorkspaces struct{}
 // Kind names the job in its table.
 func (FreeWorkspaces) Kind() string { return "free_workspaces" }
 
+// TidyWebhooks frees what webhooks no longer need.
+type TidyWebhooks struct{}
+
+// Kind names the job in its table.
+func (TidyWebhooks) Kind() string { return "tidy_webhooks" }
+
 func expireTrials(s *store.Store, log *slog.Logger) chore {
 	return chore{every: 30 * time.Second, turn: turnTime, list: s.ExpiredTrials, step: s.ExpireTrial, log: log}
 }
@@ -52,6 +65,11 @@ func freeWorkspaces(s *store.Store, log *slog.Logger) chore {
 		return err
 	}
 	return chore{every: 10 * time.Second, turn: turnTime, list: s.GoneWorkspaces, step: step, log: log}
+}
+
+func tidyWebhooks(s *store.Store, log *slog.Logger) chore {
+	step := func(ctx context.Context, workspace uuid.UUID) error { return s.TidyWebhooks(ctx, workspace, freeRows) }
+	return chore{every: 5 * time.Minute, turn: turnTime, list: s.UntidyWebhooks, step: step, log: log}
 }
 
 // run works for about its turn at most. It asks for another run soon when there is more to do, and

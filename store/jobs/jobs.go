@@ -49,10 +49,10 @@ type Jobs struct {
 // begun; Stop is needed all the same.
 func Start(ctx context.Context, o Options) (*Jobs, error) {
 	log := slog.New(newDamped(o.Log.Handler()))
-	return start(ctx, o.URL, log, expireTrials(o.Store, log), freeWorkspaces(o.Store, log), o.Reconcile)
+	return start(ctx, o.URL, log, choresOf(o.Store, log), o.Reconcile)
 }
 
-func start(ctx context.Context, url string, log *slog.Logger, expire, free chore, work func(context.Context) error) (*Jobs, error) {
+func start(ctx context.Context, url string, log *slog.Logger, do chores, work func(context.Context) error) (*Jobs, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("database url: %w", err)
@@ -66,9 +66,12 @@ func start(ctx context.Context, url string, log *slog.Logger, expire, free chore
 		return nil, fmt.Errorf("database pool: %w", err)
 	}
 	workers := river.NewWorkers()
-	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, _ *river.Job[ExpireTrials]) error { return expire.run(ctx) }))
-	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, _ *river.Job[FreeWorkspaces]) error { return free.run(ctx) }))
-	plan := []*river.PeriodicJob{periodic(ExpireTrials{}, expire.every), periodic(FreeWorkspaces{}, free.every)}
+	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, _ *river.Job[ExpireTrials]) error { return do.expire.run(ctx) }))
+	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, _ *river.Job[FreeWorkspaces]) error { return do.free.run(ctx) }))
+	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, _ *river.Job[TidyWebhooks]) error { return do.tidy.run(ctx) }))
+	plan := []*river.PeriodicJob{
+		periodic(ExpireTrials{}, do.expire.every), periodic(FreeWorkspaces{}, do.free.every), periodic(TidyWebhooks{}, do.tidy.every),
+	}
 	if work != nil {
 		river.AddWorker(workers, river.WorkFunc(reconcile(work)))
 		plan = append(plan, periodic(ReconcileDeposits{}, reconcileEvery))

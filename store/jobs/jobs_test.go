@@ -346,3 +346,51 @@ func TestDatabaseAwayForAWhile(t *testing.T) {
 		t.Error("nobody was told that the database was away")
 	}
 }
+
+// What webhooks no longer need goes; what they need stays.
+func TestWebhooksAreTidied(t *testing.T) {
+	w := newWorld(t, true, time.Hour)
+	n := w.paying()
+	var ids [3]string
+	for i := range ids {
+		a := w.service.Call(t.Context(), operation(t, "register_webhook"), api.Request{Credential: n.key, Workspace: &n.id, Input: map[string]any{
+			"url": "https://1.1.1.1/", "events": []any{"message"},
+		}})
+		made, ok := a.Out.(api.RegisterWebhookOut)
+		if !ok {
+			t.Fatalf("no webhook: %+v", a.Refusal)
+		}
+		ids[i] = made.WebhookID
+	}
+	for range 3 {
+		n.call(operation(t, "send_message"), map[string]any{"body": "x"})
+	}
+	const attempt = `insert into webhook_attempts (workspace_id, delivery_id, webhook_id, log_seq, seq, event_type, attempt, started_at)
+		select workspace_id, gen_random_uuid(), webhook_id, turn, seq, 'message', 1, now() - $1::interval from webhook_deliveries`
+	storetest.Exec(t, w.dsn, attempt, "31 days")
+	storetest.Exec(t, w.dsn, attempt, "29 days")
+	deleted, disabled := ids[1], ids[2]
+	n.call(operation(t, "delete_webhook"), map[string]any{"webhook_id": deleted})
+	storetest.Exec(t, w.dsn, `update webhooks set active = false where webhook_id::text = $1`, disabled)
+	storetest.Exec(t, w.dsn, `update webhook_deliveries set queued_at = now() - interval '4 days' where turn % 2 = 0`)
+	held := w.count(`select count(*) from webhook_deliveries where webhook_id::text = $1 and turn % 2 = 1`, disabled)
+	w.work()
+	w.eventually(0, `select count(*) from webhooks where deleted_at is not null`)
+	w.eventually(0, `select count(*) from webhook_attempts where started_at < now() - interval '30 days'`)
+	w.eventually(held, `select count(*) from webhook_deliveries where webhook_id::text = $1`, disabled)
+	for sql, want := range map[string]int{
+		`select count(*) from webhook_deliveries where webhook_id::text = $1`: 0,
+		`select count(*) from webhook_attempts where webhook_id::text = $1`:   0,
+	} {
+		if got := w.count(sql, deleted); got != want {
+			t.Errorf("of the deleted one %d rows are left: %s", got, sql)
+		}
+	}
+	if got := w.count(`select count(*) from webhook_deliveries where webhook_id::text = $1`, ids[0]); got != 3 {
+		t.Errorf("%d of 3 deliveries of the active one are left", got)
+	}
+	if got := w.count(`select count(*) from webhook_attempts`); got != 6 {
+		t.Errorf("%d of 6 recent attempts are left", got)
+	}
+	w.sound()
+}
