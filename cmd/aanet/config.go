@@ -41,6 +41,7 @@ type Config struct {
 	Facilitators Facilitators `env:"AANET_FACILITATORS" help:"JSON list of x402 facilitators, the preferred first"`
 	PayTo        PayTo        `env:"AANET_PAY_TO" help:"JSON object: CAIP-2 network to receiving address"`
 	RPCURLs      RPCURLs      `env:"AANET_RPC_URLS" help:"JSON object: CAIP-2 network to JSON-RPC URL for chain checks"`
+	PayoutFrom   PayoutFrom   `env:"AANET_PAYOUT_FROM" help:"JSON object: CAIP-2 network to the list of wallets that refunds are paid from"`
 	RefundFeeUSD RefundFees   `env:"AANET_REFUND_FEE_USD" envDefault:"{\"base\":\"0.02\",\"solana\":\"0.01\"}" help:"JSON object: network to the fee kept of a refund"`
 }
 

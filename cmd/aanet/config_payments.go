@@ -139,15 +139,43 @@ func (p *PayTo) UnmarshalText(text []byte) error {
 		return fmt.Errorf("must be a JSON object of network to address: %w", err)
 	}
 	for _, network := range slices.Sorted(maps.Keys(parsed)) {
-		if err := checkNetwork(network); err != nil {
+		if err := checkAddress(network, parsed[network]); err != nil {
 			return err
 		}
-		form := evmAddress
-		if strings.HasPrefix(network, "solana:") {
-			form = solanaAddress
-		}
-		if !form.MatchString(parsed[network]) {
-			return fmt.Errorf("%s: not an address of this network", network)
+	}
+	*p = parsed
+	return nil
+}
+
+// checkAddress tells whether an address has the form of its network.
+func checkAddress(network, address string) error {
+	if err := checkNetwork(network); err != nil {
+		return err
+	}
+	form := evmAddress
+	if strings.HasPrefix(network, "solana:") {
+		form = solanaAddress
+	}
+	if !form.MatchString(address) {
+		return fmt.Errorf("%s: not an address of this network", network)
+	}
+	return nil
+}
+
+// PayoutFrom maps a CAIP-2 network to the wallets that its refunds are paid from.
+type PayoutFrom map[string][]string
+
+// UnmarshalText accepts a JSON object of network to a list of addresses; each must have its network's form.
+func (p *PayoutFrom) UnmarshalText(text []byte) error {
+	var parsed map[string][]string
+	if err := parseJSON(text, &parsed); err != nil {
+		return fmt.Errorf("must be a JSON object of network to a list of addresses: %w", err)
+	}
+	for _, network := range slices.Sorted(maps.Keys(parsed)) {
+		for _, address := range parsed[network] {
+			if err := checkAddress(network, address); err != nil {
+				return err
+			}
 		}
 	}
 	*p = parsed

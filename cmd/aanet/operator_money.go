@@ -131,8 +131,15 @@ func runRefunds(ctx context.Context, p process, action string, args []string) er
 	if err != nil {
 		return err
 	}
+	config, err := LoadConfig("operator", nil, p.environ)
+	if err != nil {
+		return err
+	}
 	return withStore(ctx, p, func(s *store.Store) error {
-		desk := refunds.Desk{Store: s}
+		desk, err := newDesk(config, s)
+		if err != nil {
+			return err
+		}
 		if action == "reject" {
 			r, err := desk.Reject(ctx, id, store.ByOperator, o.reason)
 			if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"aanet/billing"
+	"aanet/billing/chain"
 	"aanet/billing/deposits"
 	"aanet/billing/refunds"
 	"aanet/billing/x402"
@@ -67,17 +69,76 @@ func (m *Main) preparePayments() error {
 	for _, f := range m.config.Facilitators {
 		grace = max(grace, time.Duration(f.Timeout)+graceAfter)
 	}
-	m.deposits = deposits.New(deposits.Options{Store: m.store, Gateway: m.gateway, Now: time.Now, Log: m.log, Grace: grace})
+	chains, err := newChains(m.config)
+	if err != nil {
+		return err
+	}
+	m.chains = chains
+	o := deposits.Options{Store: m.store, Gateway: m.gateway, Now: time.Now, Log: m.log, Grace: grace}
+	if chains != nil { // a nil pointer would not be a nil Evidence
+		o.Evidence = chains
+	}
+	m.deposits = deposits.New(o)
 	m.registry.MustRegister(depositMetrics{m.store})
 	return nil
 }
 
-// startPayments begins to ask the facilitators what they support.
-func (m *Main) startPayments(ctx context.Context) {
+// newChains makes what asks the chains; nil when no RPC URL is configured.
+func newChains(config Config) (*chain.Chains, error) {
+	if len(config.RPCURLs) == 0 {
+		return nil, nil
+	}
+	urls := map[string]string{}
+	for network, url := range config.RPCURLs {
+		urls[network] = url.Reveal()
+	}
+	return chain.New(chain.Options{URLs: urls, PayTo: config.PayTo})
+}
+
+// chainCheck is how long a start waits for the chains to show that they are what the configuration takes them for.
+const chainCheck = 10 * time.Second
+
+// startPayments begins to ask the facilitators what they support. It fails when a chain or its token is not what payers
+// would sign for; one that cannot be asked now is no failure.
+func (m *Main) startPayments(ctx context.Context) error {
 	m.gateway.Start(ctx)
+	if m.chains != nil {
+		checking, cancel := context.WithTimeout(ctx, chainCheck)
+		defer cancel()
+		if err := m.chains.Check(checking); errors.Is(err, chain.ErrMismatch) {
+			return fmt.Errorf("AANET_RPC_URLS: %w", err)
+		} else if err != nil {
+			m.log.WarnContext(ctx, "a chain cannot be asked at the start", "error", err.Error())
+		}
+	}
 	first, cancel := context.WithTimeout(ctx, firstFacilitators)
 	defer cancel()
 	m.gateway.WaitFirst(first)
+	return nil
+}
+
+// lastSettlements is how long the end of the service waits for payments under way.
+const lastSettlements = 5 * time.Second
+
+// endPayments waits a little for payments under way. What takes longer is cut off, and not lost: the chain or the
+// operator decides it.
+func (m *Main) endPayments(ctx context.Context) {
+	m.gateway.Stop()
+	ctx, cancel := context.WithTimeout(ctx, lastSettlements)
+	defer cancel()
+	if err := m.deposits.Wait(ctx); err != nil {
+		m.log.WarnContext(ctx, "payments are cut off", "error", err.Error())
+	}
+}
+
+// newDesk makes the operator's desk for refunds.
+func newDesk(config Config, s *store.Store) (refunds.Desk, error) {
+	desk := refunds.Desk{Store: s, From: config.PayoutFrom}
+	chains, err := newChains(config)
+	if err == nil && chains != nil {
+		desk.Evidence = chains
+	}
+	return desk, err
 }
 
 // depositMetrics shows the deposits by network and state when it is asked.

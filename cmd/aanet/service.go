@@ -16,6 +16,7 @@ import (
 	"aanet/api"
 	"aanet/api/mcp"
 	"aanet/api/rest"
+	"aanet/billing/chain"
 	"aanet/billing/deposits"
 	"aanet/billing/x402"
 	"aanet/store"
@@ -48,6 +49,7 @@ type Main struct {
 	webhooks        *webhooks.Engine
 	gateway         *x402.Gateway
 	deposits        *deposits.Engine
+	chains          *chain.Chains
 	server          *http.Server
 	metrics         *http.Server
 	listener        net.Listener
@@ -141,7 +143,10 @@ func (m *Main) Run(ctx context.Context) error {
 	watch, stopWatching := context.WithCancel(ctx)
 	defer stopWatching()
 	go m.store.WatchDatabase(watch, m.registry)
-	var err error
+	err := m.startPayments(ctx)
+	if err != nil {
+		return err
+	}
 	m.jobs, err = jobs.Start(ctx, jobs.Options{URL: m.config.DatabaseDirectURL.Reveal(), Store: m.store, Log: m.log, Reconcile: m.deposits.Reconcile})
 	if err != nil {
 		return fmt.Errorf("background jobs: %w", err)
@@ -149,7 +154,6 @@ func (m *Main) Run(ctx context.Context) error {
 	if m.webhooks, err = m.startWebhooks(ctx); err != nil {
 		return err
 	}
-	m.startPayments(ctx)
 	failed := make(chan error, 2)
 	go func() { failed <- m.server.Serve(m.listener) }()
 	go func() { failed <- m.metrics.Serve(m.metricsListener) }()
@@ -167,8 +171,8 @@ func (m *Main) drain(ctx context.Context) error {
 	err := m.endCalls(ctx)
 	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
-	m.gateway.Stop()
-	return errors.Join(err, m.deposits.Wait(ctx), m.stopWebhooks(ctx), m.jobs.Stop(ctx), m.store.Close(ctx), m.metrics.Close())
+	m.endPayments(ctx)
+	return errors.Join(err, m.stopWebhooks(ctx), m.jobs.Stop(ctx), m.store.Close(ctx), m.metrics.Close())
 }
 
 // endCalls lets the calls under way finish, and cuts off those that take too long.
