@@ -1,5 +1,7 @@
 package api
 
+import "net/http"
+
 // Bounds of a request on both doors.
 const (
 	BodyBytesMax   = 8 << 20  // a legal file of 1 MiB can be 6.3 MiB of JSON
@@ -17,4 +19,16 @@ func DecodeBody(body []byte) (map[string]any, *Refusal) {
 	default:
 		return nil, &Refusal{Code: Malformed, Detail: fault.detail}
 	}
+}
+
+// HeaderBytes is the size of the header block as it is sent over HTTP/1.1, without the request line.
+func HeaderBytes(r *http.Request) int {
+	const separators = len(": \r\n")
+	n := len("Host") + len(r.Host) + separators
+	for name, values := range r.Header {
+		for _, v := range values {
+			n += len(name) + len(v) + separators
+		}
+	}
+	return n
 }

@@ -90,6 +90,12 @@ func (d *door) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *api.Re
 	if !isJSON(r.Header) {
 		return nil, api.Refuse(api.UnsupportedMedia)
 	}
+	if api.HeaderBytes(r) > api.HeaderBytesMax {
+		return nil, api.Refuse(api.HeadersTooLarge)
+	}
+	if r.ContentLength > api.BodyBytesMax {
+		return nil, api.Refuse(api.TooLarge)
+	}
 	control := http.NewResponseController(w)
 	// A deadline long past ends a read under way. Where none can be set, the server's own limits hold.
 	late := time.AfterFunc(bodyTimeout, func() { _ = control.SetReadDeadline(time.Unix(1, 0)) })

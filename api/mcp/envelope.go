@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -28,6 +30,7 @@ type rpcFault struct {
 type envelope struct {
 	id        json.RawMessage // nil when there is none
 	method    string
+	answers   bool   // it is a response
 	arguments []byte // of tools/call; nil when there are none
 	message   []byte // the whole, with {} for the arguments
 }
@@ -54,7 +57,25 @@ func readEnvelope(body []byte) (*envelope, *rpcFault) {
 	if err := checkStrict(e.message); err != nil {
 		return e, &rpcFault{codeParse, "Parse error: " + strictRule}
 	}
-	return e, nil
+	return e, e.fault()
+}
+
+const idMax = 1<<53 - 1
+
+// fault is what the SDK would take without a word: a message that asks nothing, which it leaves without an answer,
+// and an id that it would give back rounded, so that the client waits for its answer in vain.
+func (e *envelope) fault() *rpcFault {
+	if e.method == "" && !e.answers {
+		return &rpcFault{codeInvalidRequest, "Invalid Request: the message has no method."}
+	}
+	if jsontext.Value(e.id).Kind() != '0' {
+		return nil
+	}
+	id, err := strconv.ParseFloat(string(e.id), 64)
+	if err != nil || id != math.Trunc(id) || math.Abs(id) > idMax {
+		return &rpcFault{codeInvalidRequest, "Invalid Request: an id is a string or an integer of at most 2^53-1."}
+	}
+	return nil
 }
 
 const strictRule = "the message must be UTF-8 and may not name a field twice or hold half of a surrogate pair."
@@ -95,6 +116,8 @@ func (r *envelopeReader) message(e *envelope) error {
 				e.method = string(method)
 			}
 			return err
+		case "result", "error":
+			e.answers = true
 		}
 		return r.tokens.SkipValue()
 	})

@@ -34,7 +34,7 @@ func readBody(w http.ResponseWriter, r *http.Request, chunkTime time.Duration) (
 	if there && !declaredJSON(r.Header) {
 		return nil, api.Refuse(api.UnsupportedMedia)
 	}
-	if headerBytes(r) > api.HeaderBytesMax {
+	if api.HeaderBytes(r) > api.HeaderBytesMax {
 		return nil, api.Refuse(api.HeadersTooLarge)
 	}
 	if !there {
@@ -114,16 +114,4 @@ func declaredJSON(h http.Header) bool {
 	media, params, err := mime.ParseMediaType(h.Get("Content-Type"))
 	charset, given := params["charset"]
 	return err == nil && media == "application/json" && (!given || strings.EqualFold(charset, "utf-8"))
-}
-
-// headerBytes is the size of the header block as it is sent over HTTP/1.1, without the request line.
-func headerBytes(r *http.Request) int {
-	const separators = len(": \r\n")
-	n := len("Host") + len(r.Host) + separators
-	for name, values := range r.Header {
-		for _, v := range values {
-			n += len(name) + len(v) + separators
-		}
-	}
-	return n
 }
