@@ -113,10 +113,14 @@ func (s *Service) serve(ctx context.Context, c *Caller, r Request) (any, error) 
 	return out, s.checked(err, key, r)
 }
 
-// checked counts keys that turned out to be no good against the address they came from.
+// checked counts keys that turned out to be no good against the address they came from. A revoked one is
+// limited by what it may write into its workspace's log, and like any other key.
 func (s *Service) checked(err error, key Key, r Request) error {
 	var refusal *Refusal
 	if errors.As(err, &refusal) && refusal.Code == Unauthenticated {
+		if _, logged := refusal.Extra["logged"]; logged {
+			return Refuse(Unauthenticated)
+		}
 		s.guards.forget(key)
 		return s.guards.failedKey(r.Address)
 	}

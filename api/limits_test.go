@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fmt"
 	"net/netip"
 	"sync"
 	"testing"
@@ -47,20 +48,22 @@ func TestRequestRates(t *testing.T) {
 		t.Errorf("retry_after is %d", wait)
 	}
 	clock.advance(time.Second)
-	before := ws.Last(t).Seq
+	rows := ws.Last(t).Seq
 	a.OK(t, "get_workspace", nil)
 	a.Refused(t, "RATE_LIMITED", "write_file", args{"path": "f", "content": "x"})
-	same(t, "rows", ws.Last(t).Seq, before)
+	same(t, "rows", ws.Last(t).Seq, rows)
 
-	// Wrong keys use up the address's budget; a good key from there goes on working.
+	// Wrong keys use up the address's budget; a good key from there goes on working. A revoked key is answered
+	// as the log says, and limited like any key.
 	clock.advance(time.Hour)
-	codes := map[string]int{}
-	for range 10 {
-		codes[world.Door.Call(t, "get_workspace", "wrong", ws.ID, nil).Code]++
-		codes[gone.Call(t, "get_workspace", nil).Code]++
+	wrong, revoked, before := map[string]int{}, map[string]int{}, ws.Last(t).Seq
+	for range 12 {
+		wrong[world.Door.Call(t, "get_workspace", "wrong", ws.ID, nil).Code]++
+		revoked[gone.Call(t, "get_workspace", nil).Code]++
 	}
-	same(t, "401", codes["UNAUTHENTICATED"], 5)
-	same(t, "429", codes["RATE_LIMITED"], 15)
+	same(t, "wrong keys", fmt.Sprint(wrong), "map[RATE_LIMITED:7 UNAUTHENTICATED:5]")
+	same(t, "a revoked key", fmt.Sprint(revoked), "map[RATE_LIMITED:2 UNAUTHENTICATED:10]")
+	same(t, "rows of the revoked key", ws.Last(t).Seq, before+10)
 	a.OK(t, "get_workspace", nil)
 
 	answers := map[string]int{}

@@ -28,7 +28,11 @@ func orderOfRefusals(t *testing.T, ws *apitest.Workspace) {
 	a.Refused(t, "OWNER_ONLY", "update_subkey", wrong)
 	ws.Block(t, false)
 	a.Refused(t, "OWNER_ONLY", "mint_subkey", wrong)
+	same(t, "what the row of a caller who does not come to the input's faults says of them", ws.Last(t).Detail == nil, true)
 	ws.Owner.Refused(t, "MALFORMED", "mint_subkey", wrong)
+	if row := ws.Last(t); row.Detail == nil {
+		t.Error("the row of a malformed input does not say what is wrong")
+	}
 	refused := ws.Owner.Refused(t, "INVALID_ARGUMENT", "mint_subkey", args{"label": "", "budget_cap": 0, "surplus": "secret"})
 	faults, _ := refused.Body["errors"].([]any)
 	same(t, "faults told", len(faults), 3)

@@ -10,6 +10,8 @@ declare
 begin
     if a.code is null then
         a.code := p_code;
+    else
+        p_detail := null; -- it is about a fault that this caller does not come to
     end if;
     a := settle(a, p_operation, p_path, 0, p_detail);
     code := a.code; info := a.info; cost := a.cost; remaining := a.remaining;

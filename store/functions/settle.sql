@@ -24,6 +24,9 @@ begin
             a.info := jsonb_build_object('retry_after', 1);
             return a;
         end if;
+        if a.code = 'UNAUTHENTICATED' then
+            a.info := '{"logged": true}'; -- a revoked key: the answer must be what the row says
+        end if;
     elsif p_cost > 0 then
         a.cost := p_cost;
         t.balance := t.balance - p_cost;
