@@ -63,7 +63,14 @@ type PricingOut struct {
 	TrialSeconds      int64      `json:"trial_seconds"`
 	RequestBodyBytes  int        `json:"request_body_bytes_max"`
 	RequestHeaderSize int        `json:"request_header_bytes_max"`
+	RefundFeesUSD     RefundFees `json:"refund_fees_usd"`
 	Limits            Limits     `json:"limits"`
+}
+
+// RefundFees are what is kept of a refund on each network, in dollars.
+type RefundFees struct {
+	Base   string `json:"base"`
+	Solana string `json:"solana"`
 }
 
 // PriceOut is the price of one operation in units.
@@ -78,6 +85,7 @@ func getPricing(_ context.Context, c *Caller, _ struct{}) (PricingOut, error) {
 		UnitUSD: billing.Units(1).USD(), UnitsPerUSD: int64(billing.PerUSD), WebhookAttempt: int64(billing.WebhookAttempt),
 		FileBytesMax: FileBytesMax, SubkeysMax: SubkeysMax, TrialUnits: int64(TrialGrant), TrialSeconds: int64(c.svc.config.TrialTTL.Seconds()),
 		RequestBodyBytes: BodyBytesMax, RequestHeaderSize: HeaderBytesMax, Limits: c.svc.config.Limits,
+		RefundFeesUSD: RefundFees{c.svc.config.RefundFees["base"].USD(), c.svc.config.RefundFees["solana"].USD()},
 	}
 	for _, name := range slices.Sorted(maps.Keys(billing.Prices)) {
 		price := billing.Prices[name]

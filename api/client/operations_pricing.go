@@ -31,6 +31,7 @@ type PricingOut struct {
 	TrialSeconds          int64      `json:"trial_seconds"`
 	RequestBodyBytesMax   int64      `json:"request_body_bytes_max"`
 	RequestHeaderBytesMax int64      `json:"request_header_bytes_max"`
+	RefundFeesUSD         RefundFees `json:"refund_fees_usd"`
 	Limits                Limits     `json:"limits"`
 }
 
@@ -39,6 +40,12 @@ type PriceOut struct {
 	Operation   string `json:"operation"`
 	Units       int64  `json:"units"`
 	UnitsPerKiB int64  `json:"units_per_kib"`
+}
+
+// RefundFees is what GetPricing answers, or a part of it. Null is nil.
+type RefundFees struct {
+	Base   string `json:"base"`
+	Solana string `json:"solana"`
 }
 
 // Limits is what GetPricing answers, or a part of it. Null is nil.
