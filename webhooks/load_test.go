@@ -17,12 +17,11 @@ import (
 // A receiver that never answers is tried alone, while those beside it get all their events at once.
 func TestABlackHoleHoldsUpNobodyElse(t *testing.T) {
 	w := newWorld(t)
-	w.deliver(func(o *webhooks.Options) {
-		o.Timeout, o.Retry = 400*time.Millisecond, []time.Duration{100 * time.Millisecond}
-	})
+	const timeout = 4 * time.Second
+	w.deliver(func(o *webhooks.Options) { o.Timeout = timeout })
 	release := make(chan struct{})
 	hole := w.receiver(func(int, http.ResponseWriter) { <-release })
-	defer close(release)
+	t.Cleanup(func() { close(release) })
 	const healthy, events = 6, 40
 	all := make([]*receiver, healthy)
 	writers := make([]*apitest.Workspace, healthy)
@@ -55,14 +54,16 @@ func TestABlackHoleHoldsUpNobodyElse(t *testing.T) {
 	}
 	slices.Sort(late)
 	t.Logf("healthy: p50 %v, p99 %v, worst %v; the black hole had %d requests", late[len(late)/2], late[len(late)*99/100], late[len(late)-1], len(hole.got()))
-	if p99 := late[len(late)*99/100]; p99 > time.Second {
-		t.Errorf("p99 of healthy receivers is %v", p99)
+	if worst := late[len(late)-1]; worst > timeout/2 {
+		t.Errorf("a healthy receiver waited %v", worst)
 	}
-	eventually(t, "the black hole is disabled", func() bool { return dead.state(t)["active"] == false })
-	if rows := dead.settled(t, 10); len(rows) != 10 || rows[0]["error"] != "timed out" || rows[0]["status_code"] != nil {
-		t.Errorf("%d attempts, the last %v", len(rows), rows[0])
+	if n := len(hole.got()); n > 2 {
+		t.Errorf("the black hole was tried %d times", n)
 	}
-	w.sound()
+	rows := dead.settled(t, 1)
+	if oldest := rows[len(rows)-1]; oldest["error"] != "timed out" || oldest["status_code"] != nil {
+		t.Errorf("an attempt at the black hole: %v", oldest)
+	}
 }
 
 // Two engines share the endpoints: in order with a window of one, and nothing twice; when one stops, the other goes on.
