@@ -17,6 +17,7 @@ func depositOps() []*Op {
 		op(Def{
 			Name: "deposit", Log: "DEPOSIT", Method: "POST", Path: workspacePath + "/deposits", Who: Owner,
 			Price: billing.PriceOf("deposit"), NotForTrials: true, OpenWorld: true,
+			Offer:   "Without a payment: how the amount can be paid, an x402 PaymentRequired, also in the header PAYMENT-REQUIRED. Nothing was written.",
 			Summary: "Add USDC to the balance by x402.",
 			Doc: `Step 1: amount_usd alone ("0.25" to "100000", at most 5 decimals) answers an x402 v2 PaymentRequired (an offer; nothing is written). ` +
 				`Step 2: the same amount_usd with payment_signature (base64 of the PaymentPayload; or _meta x402/payment) credits amount_usd × 100,000 units. ` +
@@ -107,8 +108,8 @@ func (c *Caller) resource() types.ResourceInfo {
 	}
 }
 
-// unsettledRetry is after how many seconds the same payment is worth sending again.
-const unsettledRetry = 5
+// paymentRetry is after how many seconds the same payment is worth sending again.
+const paymentRetry = 5
 
 // depositError makes the refusal of a deposit. Those that are the caller's doing are logged in the workspace.
 func (c *Caller) depositError(ctx context.Context, err error) error {
@@ -124,12 +125,12 @@ func (c *Caller) depositError(ctx context.Context, err error) error {
 		}
 		return c.refuse(ctx, refusal, nil)
 	case errors.Is(err, deposits.ErrUnsettled):
-		return Refuse(PaymentUnsettled).with("retry_after", unsettledRetry)
+		return Refuse(PaymentUnsettled)
 	case errors.Is(err, x402.ErrFacilitator):
 		c.svc.log.WarnContext(ctx, "no facilitator answered", "error", err.Error())
 		return Refuse(FacilitatorError)
 	case errors.Is(err, x402.ErrNoNetwork):
-		return refusef(Unavailable, "No network can be offered for deposits at the moment. Nothing was sent.").with("retry_after", unsettledRetry)
+		return refusef(Unavailable, "No network can be offered for deposits at the moment. Nothing was sent.").with("retry_after", paymentRetry)
 	case errors.Is(err, deposits.ErrBusy):
 		return refusef(Unavailable, "Too many payments are under way. Nothing was sent: the same signature may be sent again.")
 	}

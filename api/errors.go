@@ -151,8 +151,11 @@ func (r *Refusal) RetryAfter() int {
 	case float64: // from a SQL function's JSON
 		return int(n)
 	}
-	if r.Code == Unavailable || r.Code == RateLimited {
+	switch r.Code {
+	case Unavailable, RateLimited:
 		return 1
+	case PaymentUnsettled:
+		return paymentRetry
 	}
 	return 0
 }

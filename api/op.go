@@ -33,6 +33,7 @@ type Def struct {
 	Price   billing.Price // from the one price table
 	Status  int           // of a REST success; 0 means 200
 	Subject string        // the input that the log row names as its path
+	Offer   string        // what a 402 answer offers; empty when the operation makes no offer
 
 	WhileBlocked bool // allowed in a blocked workspace
 	NotForTrials bool

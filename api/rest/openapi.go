@@ -161,6 +161,9 @@ func responses(named schemas, shared object, op *api.Op) object {
 		success["content"].(object)["text/plain"] = object{"schema": object{"type": "string"}}
 		all["304"] = object{"description": "The etag given is current.", "headers": headersOf(op)}
 	}
+	if op.Offer != "" {
+		all["402"] = offerObject(op)
+	}
 	byStatus := map[int][]api.Code{}
 	for _, code := range refusalsOf(op) {
 		status := api.Codes()[code]

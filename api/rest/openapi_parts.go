@@ -47,6 +47,17 @@ func headerObjects() object {
 	}
 }
 
+// offerObject is the answer that says what has to be paid first.
+func offerObject(op *api.Op) object {
+	headers := headersOf(op)
+	headers["PAYMENT-REQUIRED"] = object{"schema": object{"type": "string"}, "description": "The body in base64."}
+	schema := object{"type": "object", "required": []string{"x402Version", "accepts"}, "properties": object{
+		"x402Version": object{"type": "integer"}, "resource": object{"type": "object"},
+		"accepts": object{"type": "array", "items": object{"type": "object"}},
+	}}
+	return object{"description": op.Offer, "headers": headers, "content": object{typeJSON: object{"schema": schema}}}
+}
+
 func headerReference(name string) object { return object{"$ref": "#/components/headers/" + name} }
 
 // headersOf are the headers of a success.
