@@ -122,6 +122,9 @@ func (s *solana) slotTime(ctx context.Context, slot uint64) (time.Time, error) {
 	if err := s.node.need(ctx, &seconds, "getBlockTime", slot); err != nil {
 		return time.Time{}, err
 	}
+	if seconds <= 0 {
+		return time.Time{}, fmt.Errorf("getBlockTime: %w", errNonsense)
+	}
 	return time.Unix(seconds, 0).UTC(), nil
 }
 
@@ -154,7 +157,7 @@ func (s *solana) find(ctx context.Context, q billing.PaymentQuery, account strin
 		hash, err := s.hashOf(ctx, q.Hint)
 		var refused *refusal
 		switch {
-		case err != nil && !errors.As(err, &refused): // a hint may be nonsense, which nodes refuse
+		case err != nil && !errors.As(err, &refused) && !errors.Is(err, errNotShown): // a hint may be nonsense
 			return "", err
 		case err == nil && hash == q.Nonce:
 			return q.Hint, nil
@@ -202,6 +205,8 @@ func (s *solana) history(ctx context.Context, account string, since time.Time, s
 	return nil, errors.New("the receiving account has too many transactions since then to search them")
 }
 
+var errNotShown = errors.New("the node lists a transaction and does not show it")
+
 // hashOf is empty for transactions that cannot be ours.
 func (s *solana) hashOf(ctx context.Context, signature string) (string, error) {
 	if hash, known := s.hashes.get(signature); known {
@@ -216,7 +221,7 @@ func (s *solana) hashOf(ctx context.Context, signature string) (string, error) {
 	case err != nil:
 		return "", err
 	case t == nil:
-		return "", nil
+		return "", errNotShown
 	}
 	message, err := t.message()
 	if err != nil {

@@ -1,7 +1,6 @@
 package chaintest
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -24,14 +23,10 @@ type Facilitator struct {
 	// LoseAnswers breaks the connection after settling instead of answering.
 	LoseAnswers atomic.Bool
 
-	sdk settler
-}
+	// BeforeSettle, if set before the first request, is called before each payment is settled.
+	BeforeSettle func()
 
-// settler is the SDK's facilitator, whose type has no exported name.
-type settler interface {
-	Verify(ctx context.Context, payload, requirements []byte) (*sdk.VerifyResponse, error)
-	Settle(ctx context.Context, payload, requirements []byte) (*sdk.SettleResponse, error)
-	GetSupported() sdk.SupportedResponse
+	sdk *sdk.X402Facilitator
 }
 
 // StartFacilitator serves some EVM chains, and Solana unless it is nil, until the test ends.
@@ -90,6 +85,9 @@ func (f *Facilitator) settle(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f.Settles.Add(1)
+	if f.BeforeSettle != nil {
+		f.BeforeSettle()
+	}
 	answer, err := f.sdk.Settle(r.Context(), o.Payment, o.Requirements)
 	var refused *sdk.SettleError
 	switch {

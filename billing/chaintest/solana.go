@@ -128,6 +128,24 @@ func (s *Solana) Finalize(on bool) {
 	s.ask(nil, "test_finalize", on)
 }
 
+// Now is the chain's clock.
+func (s *Solana) Now() time.Time {
+	s.t.Helper()
+	var seconds int64
+	s.ask(&seconds, "test_now")
+	return time.Unix(seconds, 0)
+}
+
+// Newest is the signature of the newest transaction with a wallet's token account.
+func (s *Solana) Newest(wallet string) string {
+	s.t.Helper()
+	var list []struct{ Signature string }
+	if s.ask(&list, "getSignaturesForAddress", s.TokenAccount(wallet)); len(list) == 0 {
+		s.t.Fatal("no transaction")
+	}
+	return list[0].Signature
+}
+
 // SolanaWallet is a key on Solana.
 type SolanaWallet struct {
 	// Address is the key in base58.

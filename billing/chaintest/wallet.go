@@ -1,7 +1,6 @@
 package chaintest
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"encoding/base64"
 	"encoding/hex"
@@ -52,18 +51,18 @@ func NewWallet(t testing.TB) *Wallet {
 	return w
 }
 
+// Client is the SDK's, with this wallet on every EVM network.
+func (w *Wallet) Client() *sdk.X402Client {
+	return sdk.Newx402Client().Register("eip155:*", client.NewExactEvmScheme(w.signer, nil))
+}
+
 // Pay answers a challenge as the SDK's client does, on one of its networks. It gives PAYMENT-SIGNATURE.
 func (w *Wallet) Pay(challenge x402types.PaymentRequired, network string) string {
 	w.t.Helper()
-	return pay(w.t, sdk.Newx402Client().Register(sdk.Network(network), client.NewExactEvmScheme(w.signer, nil)), challenge, network)
+	return pay(w.t, w.Client(), challenge, network)
 }
 
-// payer is the SDK's client, whose type has no exported name.
-type payer interface {
-	CreatePaymentPayload(ctx context.Context, requirements x402types.PaymentRequirements, resource *x402types.ResourceInfo, extensions map[string]any) (x402types.PaymentPayload, error)
-}
-
-func pay(t testing.TB, client payer, challenge x402types.PaymentRequired, network string) string {
+func pay(t testing.TB, client *sdk.X402Client, challenge x402types.PaymentRequired, network string) string {
 	t.Helper()
 	for _, terms := range challenge.Accepts {
 		if terms.Network != network {
@@ -98,6 +97,15 @@ type Authorization struct {
 	Payload []byte
 
 	call []byte
+}
+
+// Inner is the payload within the x402 payload: signature and authorization.
+func (a Authorization) Inner() map[string]any {
+	var p x402types.PaymentPayload
+	if err := json.Unmarshal(a.Payload, &p); err != nil {
+		panic(err) // it was written by Authorize
+	}
+	return p.Payload
 }
 
 // Authorize signs a transfer on a chain that is valid at once and until a time. An empty nonce makes a fresh one.

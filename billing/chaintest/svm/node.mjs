@@ -35,7 +35,7 @@ const nextSlot = () => {
   times.set(++slot, now())
   svm.warpToSlot(BigInt(slot))
 }
-times.set(firstSlot, now())
+times.set(firstSlot, now() - 3600)
 nextSlot()
 
 class Refusal extends Error {
@@ -128,6 +128,7 @@ const methods = {
   // What follows no real node has.
   test_airdrop: (address) => void svm.airdrop(fromBase58(address), 10n ** 12n),
   test_fund: (account, owner, amount) => void put(account, tokenAccount(usdc, owner, amount)),
+  test_now: now,
   test_pass: (seconds) => {
     ahead += seconds
     svm.expireBlockhash()
