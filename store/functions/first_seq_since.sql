@@ -5,7 +5,7 @@
 create or replace function first_seq_since(p_workspace uuid, p_since timestamptz) returns bigint
 language plpgsql stable as $$
 declare
-    lo bigint := 1;
+    lo bigint := 1::bigint;
     hi bigint := 1 + coalesce((select max(seq) from activity where workspace_id = p_workspace), 0);
     at timestamptz;
     m  bigint;

@@ -9,7 +9,7 @@ language plpgsql as $$
 declare
     a admission := admit(p_workspace, p_key, p_want, p_guard);
     l     locks;
-    price bigint := 0;
+    price bigint := 0::bigint;
 begin
     if a.code is null and not in_scope(a.scope, p_name) then
         a.code := 'SCOPE_DENIED';

@@ -9,8 +9,7 @@ create or replace function settle(a admission, p_operation text, p_path text, p_
     p_message uuid default null, p_recipient uuid default null) returns admission
 language plpgsql as $$
 declare
-    t      tally := a.t;
-    unused text;
+    t tally := a.t;
 begin
     a.cost := 0;
     if a.seq is null then
@@ -55,7 +54,9 @@ begin
     end if;
     t.seq := a.seq;
     t.last_ts := a.ts;
-    unused := set_config('aanet.tally', t::text, true); -- an assignment is evaluated without the executor
+    if set_config('aanet.tally', t::text, true) is null then -- a condition, unlike perform, needs no executor
+        raise exception 'the totals of workspace % were not kept', t.workspace_id;
+    end if;
     a.t := t;
     if a.cost > 0 then
         a.remaining := remaining(a);
