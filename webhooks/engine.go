@@ -22,7 +22,7 @@ const (
 	defaultLease  = 40 * time.Second
 	pollMin       = 250 * time.Millisecond // between two looks at what is due, while there was something
 	pollMax       = time.Second            // while there is nothing for long
-	wakeMin       = 2 * time.Millisecond   // between two looks because of commits, while they find something
+	wakeMin       = 5 * time.Millisecond   // between two looks because of commits, while they find something
 	wakeMax       = 50 * time.Millisecond  // while they find nothing
 	candidatesMax = 500
 	troublePause  = 2 * time.Second // for an endpoint that could not be served for a fault of ours
@@ -144,13 +144,13 @@ func (e *Engine) signal() {
 // loop looks for due endpoints after commits of this process, and now and then for what others made,
 // for what a dead one left and for retries.
 func (e *Engine) loop(ctx context.Context) {
-	every, gap := pollMin, wakeMin
+	every, gap, away := pollMin, wakeMin, false
 	for ctx.Err() == nil {
 		found, err := e.serveDue(ctx)
-		if err != nil && ctx.Err() == nil {
+		if err != nil && !away && ctx.Err() == nil { // said once an outage
 			e.options.Log.WarnContext(ctx, "webhooks wait for the database", "error", err.Error())
-			found = 0
 		}
+		away = err != nil
 		if found > 0 {
 			every, gap = pollMin, wakeMin
 		} else {
