@@ -29,8 +29,8 @@ const (
 	retryAfterMax    = time.Hour
 	idleConnections  = 512
 	idleTimeout      = 30 * time.Second
-	idlePerHost      = 4
-	redirectStatuses = 3 // hundreds
+	idlePerHost      = 64 // tenants share hosts
+	redirectStatuses = 3  // hundreds
 )
 
 // sender makes attempts. It is safe for concurrent use.
