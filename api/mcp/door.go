@@ -104,7 +104,10 @@ func (d *door) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *api.Re
 		w.Header().Set("Connection", "close")
 	}
 	var large *http.MaxBytesError
+	var refusal *api.Refusal
 	switch {
+	case errors.As(err, &refusal): // from whatever serves this door
+		return nil, refusal
 	case errors.As(err, &large):
 		return nil, api.Refuse(api.TooLarge)
 	case err != nil:

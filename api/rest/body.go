@@ -57,12 +57,15 @@ func readAll(body io.Reader, limit *timeLimit) ([]byte, *api.Refusal) {
 			limit.restart()
 		}
 		var over *http.MaxBytesError
+		var refusal *api.Refusal
 		switch {
 		case err == nil:
 		case errors.Is(err, io.EOF):
 			return all, nil
 		case errors.As(err, &over):
 			return nil, api.Refuse(api.TooLarge)
+		case errors.As(err, &refusal): // from the watch on the body
+			return nil, refusal
 		default:
 			return nil, incomplete()
 		}

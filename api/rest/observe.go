@@ -30,7 +30,7 @@ func underV1(r *http.Request) bool {
 func (d *door) observe(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		c.Response().Header().Set("X-Request-Id", uuid.NewString())
-		boundUnread(c, unreadTime)
+		defer watchBody(c, d.bodies, unreadTime)()
 		if c.Path() == mcpPath {
 			d.run(c, next)
 			return nil

@@ -34,11 +34,12 @@ type door struct {
 	routes  routes
 	address func(*http.Request) netip.Addr
 	pages   pages
+	bodies  *room
 }
 
 // New makes the handler of everything: /v1, the pages, the health checks and /mcp.
 func New(svc *api.Service, o Options) http.Handler {
-	d := &door{Options: o, svc: svc, routes: newRoutes(api.Operations()), address: ClientAddr(o.TrustedProxies)}
+	d := &door{Options: o, svc: svc, routes: newRoutes(api.Operations()), address: ClientAddr(o.TrustedProxies), bodies: newRoom(bodiesBytesMax)}
 	d.pages = newPages(o)
 	e := echo.New()
 	e.HTTPErrorHandler = d.fail

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"aanet/api"
 
 	"github.com/labstack/echo/v4"
 )
@@ -19,7 +22,7 @@ func TestUnreadBodies(t *testing.T) {
 	e := echo.New()
 	e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
-			boundUnread(c, 100*time.Millisecond)
+			defer watchBody(c, newRoom(0), 100*time.Millisecond)()
 			return next(c)
 		}
 	})
@@ -67,5 +70,51 @@ func TestUnreadBodies(t *testing.T) {
 			}
 		}
 		connection.Close()
+	}
+}
+
+// TestRoomForBodies: large bodies share what there is, small ones always pass, and a call that is over gives
+// its part back.
+func TestRoomForBodies(t *testing.T) {
+	all := newRoom(smallBody)
+	read := func(size int) (done func(), err error) {
+		c := echo.New().NewContext(httptest.NewRequest("POST", "/", strings.NewReader(strings.Repeat("x", size))), httptest.NewRecorder())
+		done = watchBody(c, all, time.Second)
+		_, err = io.Copy(io.Discard, c.Request().Body)
+		return done, err
+	}
+	first, err := read(2 * smallBody)
+	if err != nil {
+		t.Fatal("the first large body:", err)
+	}
+	second, err := read(smallBody + 1)
+	var refusal *api.Refusal
+	if !errors.As(err, &refusal) || refusal.Status() != 503 || refusal.RetryAfter() == 0 {
+		t.Errorf("a large body without room: %v", err)
+	}
+	third, err := read(smallBody)
+	if err != nil {
+		t.Errorf("a small body: %v", err)
+	}
+	second()
+	third()
+	first()
+	if left := all.left.Load(); left != smallBody {
+		t.Errorf("room of %d bytes is left after all calls, want %d", left, smallBody)
+	}
+	last, err := read(2 * smallBody)
+	if err != nil {
+		t.Errorf("a large body after the calls: %v", err)
+	}
+	last()
+}
+
+func TestNoRoomIsUnavailable(t *testing.T) {
+	all := newRoom(0)
+	c := echo.New().NewContext(httptest.NewRequest("POST", "/", strings.NewReader(strings.Repeat(" ", smallBody+1))), httptest.NewRecorder())
+	c.Request().Header.Set("Content-Type", "application/json")
+	defer watchBody(c, all, time.Second)()
+	if _, refusal := readBody(c.Response(), c.Request(), time.Second); refusal == nil || refusal.Code != api.Unavailable {
+		t.Errorf("a body without room: %v", refusal)
 	}
 }
