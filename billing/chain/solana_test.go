@@ -1,6 +1,7 @@
 package chain_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -252,6 +253,24 @@ func TestSolanaPaymentMustBeTheOneThatWasStored(t *testing.T) {
 			learnsNothing(t, w.chains, q, w.chain.URL)
 		})
 	}
+}
+
+// A durable nonce outlives every blockhash, so time alone never makes such a payment dead.
+func TestSolanaPaymentWithADurableNonceDoesNotExpire(t *testing.T) {
+	w := newSolanaWorld(t)
+	wire := append([]byte{0, 1, 0, 1, 2}, make([]byte, 3*32)...) // signer, system program, blockhash
+	wire[5] = 9
+	wire = append(wire, 1, 1, 1, 0, 4, 4, 0, 0, 0)
+	message, err := x402.ReadSolanaMessage(wire)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := billing.PaymentQuery{
+		Network: x402.SolanaID, Payer: w.payer.Address, PayTo: w.payTo, Amount: billing.PerUSD, Nonce: message.Hash, Since: w.now(),
+		Payload: fmt.Appendf(nil, `{"payload":{"transaction":%q}}`, base64.StdEncoding.EncodeToString(wire)),
+	}
+	w.chain.Pass(time.Hour)
+	w.wants(q, billing.PaymentUnused, "")
 }
 
 func TestPayoutOnSolana(t *testing.T) {

@@ -1,7 +1,9 @@
 package chaintest
 
 import (
+	"crypto/sha256"
 	_ "embed"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math/big"
@@ -26,6 +28,9 @@ func smallest(u billing.Units) *big.Int {
 //go:embed contracts/TestUSDC.json
 var artifact []byte
 
+//go:embed contracts/TestUSDC.sol
+var source []byte
+
 var (
 	tokenABI, batchABI   abi.ABI
 	tokenCode, batchCode []byte
@@ -39,9 +44,15 @@ type contract struct {
 }
 
 func init() {
-	var compiled struct{ TestUSDC, TestBatch contract }
+	var compiled struct {
+		SourceSHA256        string
+		TestUSDC, TestBatch contract
+	}
 	if err := json.Unmarshal(artifact, &compiled); err != nil {
 		panic(fmt.Errorf("read the compiled contracts: %w", err))
+	}
+	if sum := sha256.Sum256(source); compiled.SourceSHA256 != hex.EncodeToString(sum[:]) {
+		panic("TestUSDC.json was not made from this TestUSDC.sol: see contracts/compile.mjs")
 	}
 	tokenABI, tokenCode = compiled.TestUSDC.ABI, compiled.TestUSDC.Runtime
 	batchABI, batchCode = compiled.TestBatch.ABI, compiled.TestBatch.Runtime
