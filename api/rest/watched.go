@@ -16,8 +16,8 @@ const (
 	// unreadTime is how long a client that was answered before its whole body came may go on sending it.
 	unreadTime = 5 * time.Second
 	// bodiesBytesMax is what the bodies of all requests under way may hold in bytes, but for smallBody of each:
-	// without a bound a hundred strangers who stop before the end of theirs would hold a gigabyte.
-	bodiesBytesMax = 256 << 20
+	// without a bound a hundred strangers who stop before the end of theirs would hold gigabytes, as the heap grows to several times what is in use.
+	bodiesBytesMax = 128 << 20
 	smallBody      = 64 << 10
 )
 
