@@ -19,7 +19,7 @@ import (
 
 // The SDK's client for MCP pays unaided: it knows the challenge by its form and sends the payment in _meta.
 func TestClientOverMCPPays(t *testing.T) {
-	s := newShop(t, false)
+	s := newShop(t, false, patience)
 	ws, payer := s.Workspace(t, 0), s.rich()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -61,7 +61,7 @@ func (k withKey) RoundTrip(r *http.Request) (*http.Response, error) {
 // The clients of npm pay the running server as they are; more than a dollar only when they are told to.
 func TestClientInTypeScriptPays(t *testing.T) {
 	folder := chaintest.Installed(t, "x402client", os.DirFS("testdata/x402client"))
-	s := newShop(t, false)
+	s := newShop(t, false, patience)
 	ws, payer := s.Workspace(t, 0), s.rich()
 	type report struct {
 		Status  int

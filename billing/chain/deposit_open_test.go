@@ -38,7 +38,7 @@ func (s *shop) decided(ws *apitest.Workspace, usd, signature, transaction string
 }
 
 func TestPaymentWhoseAnswerIsLostIsCreditedByTheChain(t *testing.T) {
-	s := newShop(t, false)
+	s := newShop(t, false, patience)
 	ws, payer := s.Workspace(t, 0), s.rich()
 	signature := payer.Pay(s.offer(ws, "1"), chaintest.Base)
 	s.facilitator.LoseAnswers.Store(true)
@@ -53,7 +53,7 @@ func TestPaymentWhoseAnswerIsLostIsCreditedByTheChain(t *testing.T) {
 }
 
 func TestPaymentThatAStrangerMinesFirstIsCreditedByItsTransaction(t *testing.T) {
-	s := newShop(t, false)
+	s := newShop(t, false, patience)
 	ws, payer := s.Workspace(t, 0), s.rich()
 	challenge := s.offer(ws, "1")
 	a := payer.Authorize(s.base, s.payTo[chaintest.Base], billing.PerUSD, time.Now().Add(time.Hour), "")
@@ -70,7 +70,7 @@ func TestPaymentThatAStrangerMinesFirstIsCreditedByItsTransaction(t *testing.T) 
 }
 
 func TestPaymentThatWaitsInThePool(t *testing.T) {
-	s := newShop(t, false)
+	s := newShop(t, false, time.Second)
 	ws, payer := s.Workspace(t, 0), s.rich()
 	signature := payer.Pay(s.offer(ws, "1"), chaintest.Base)
 	s.base.Hold()
@@ -83,7 +83,7 @@ func TestPaymentThatWaitsInThePool(t *testing.T) {
 }
 
 func TestPaymentThatNeverCameFailsOnlyWhenItIsDead(t *testing.T) {
-	s := newShop(t, false)
+	s := newShop(t, false, patience)
 	ws, payer := s.Workspace(t, 0), s.rich()
 	challenge := s.offer(ws, "1")
 	a := payer.Authorize(s.base, s.payTo[chaintest.Base], billing.PerUSD, time.Now().Add(20*time.Minute), "")
@@ -110,7 +110,7 @@ func TestPaymentThatNeverCameFailsOnlyWhenItIsDead(t *testing.T) {
 
 // Money in by the chain, money out by the chain: the operator's payout counts only when it is the right one.
 func TestRefundIsPaidOutOnTheChain(t *testing.T) {
-	s := newShop(t, false)
+	s := newShop(t, false, patience)
 	ws, payer, treasury := s.Workspace(t, 0), s.rich(), s.rich()
 	s.base.Endow(treasury)
 	s.accepts(ws, "5", payer.Pay(s.offer(ws, "5"), chaintest.Avalanche), 5*billing.PerUSD)

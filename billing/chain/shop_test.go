@@ -42,7 +42,7 @@ type shop struct {
 	ahead       atomic.Int64 // how far the engine's clock is ahead of ours
 }
 
-func newShop(t *testing.T, withSolana bool) *shop {
+func newShop(t *testing.T, withSolana bool, settleTimeout time.Duration) *shop {
 	t.Helper()
 	s := &shop{t: t, base: chaintest.Start(t, chaintest.Base), avalanche: chaintest.Start(t, chaintest.Avalanche)}
 	s.payTo = map[string]string{chaintest.Base: chaintest.NewWallet(t).Address, chaintest.Avalanche: chaintest.NewWallet(t).Address}
@@ -54,7 +54,7 @@ func newShop(t *testing.T, withSolana bool) *shop {
 	}
 	s.facilitator = chaintest.StartFacilitator(t, s.solana, s.base, s.avalanche)
 	var err error
-	s.evidence, err = chain.New(chain.Options{URLs: urls, PayTo: s.payTo, Confirmations: map[string]uint64{chaintest.Base: deep, chaintest.Avalanche: deep}})
+	s.evidence, err = chain.New(chain.Options{URLs: urls, PayTo: s.payTo, Timeout: patience, Confirmations: map[string]uint64{chaintest.Base: deep, chaintest.Avalanche: deep}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func newShop(t *testing.T, withSolana bool) *shop {
 		t.Fatal(err)
 	}
 	gateway, err := x402.New(x402.Options{
-		Facilitators: []x402.Facilitator{{Name: "sdk", URL: s.facilitator.URL, Timeout: 2 * time.Second}}, PayTo: s.payTo, Now: time.Now,
+		Facilitators: []x402.Facilitator{{Name: "sdk", URL: s.facilitator.URL, Timeout: settleTimeout}}, PayTo: s.payTo, Now: time.Now,
 	})
 	if err != nil {
 		t.Fatal(err)
