@@ -40,12 +40,19 @@ type process struct {
 	environ        []string
 }
 
-// gcPercent trades memory for time: at Go's own 100 the MCP door spends half its CPU on collecting.
-const gcPercent = 400
+// Memory is traded for time: at Go's own GOGC of 100 the MCP door spends half its CPU on collecting.
+// The soft limit keeps a burst of large bodies from being multiplied by that.
+const (
+	gcPercent   = 400
+	memoryBytes = 1 << 30
+)
 
 func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryBytes)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()

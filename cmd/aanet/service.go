@@ -92,7 +92,7 @@ func NewMain(ctx context.Context, config Config, log *slog.Logger) (*Main, error
 		Webhooks: api.WebhookConfig{Guard: m.guard, Sealer: m.sealer},
 		Deposits: m.deposits, RefundFees: fees,
 	}, time.Now, log)
-	m.server = m.newServer(m.doors(svc, publicURL))
+	m.server = m.newServer(endSlowReaders(m.doors(svc, publicURL), readPatience))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
 	m.metrics = m.newServer(mux)
