@@ -41,7 +41,7 @@ var faults = map[string]chaintest.Fault{
 	"500":                 chaintest.Answer(http.StatusInternalServerError, "secret"),
 	"500 with a result":   chaintest.Answer(http.StatusInternalServerError, `{"jsonrpc":"2.0","id":1,"result":"0x0"}`),
 	"429":                 chaintest.Answer(http.StatusTooManyRequests, `slow down, secret`),
-	"redirect":            chaintest.Answer(http.StatusFound, ""),
+	"a redirect":          chaintest.Redirect,
 	"nothing":             chaintest.Answer(http.StatusOK, ""),
 	"a page":              chaintest.Answer(http.StatusOK, "<html>secret</html>"),
 	"another id":          chaintest.Answer(http.StatusOK, `{"jsonrpc":"2.0","id":123456,"result":"0x0"}`),
@@ -95,6 +95,56 @@ func TestNodesThatFailTeachNothing(t *testing.T) {
 	w.chain.Break(nil)
 	for _, c := range truth {
 		w.wants(c.q, c.state, c.transaction)
+	}
+}
+
+// Answers that would be right if they were what was asked for, and receipts that do not fit the chain.
+func TestNodesThatContradictThemselvesTeachNothing(t *testing.T) {
+	w := newEVMWorld(t, chaintest.Base)
+	w.chain.Endow(w.payer)
+	a := w.sign()
+	made := w.query(a)
+	made.Hint = w.chain.Submit(a)
+	w.chain.Mine(deep)
+	payout := billing.PayoutQuery{Network: chaintest.Base, Transaction: made.Hint, To: w.payTo, Amount: billing.PerUSD}
+	w.wants(made, billing.PaymentMade, made.Hint)
+	wantsPayout(t, w.chains, payout, billing.PayoutMade, "")
+	if asked := w.chain.Called("eth_chainId"); asked != 1 {
+		t.Errorf("the chain was identified %d times", asked)
+	}
+
+	inReceipt := func(name, value string) chaintest.Fault {
+		return w.chain.Change(http.StatusOK, func(answer map[string]any) {
+			var r map[string]any
+			if err := json.Unmarshal(answer["result"].(json.RawMessage), &r); err != nil {
+				panic(err)
+			}
+			r[name] = value
+			answer["result"] = r
+		}).On("eth_getTransactionReceipt")
+	}
+	other := "0x" + strings.Repeat("5", 64)
+	for _, c := range []struct {
+		name    string
+		fault   chaintest.Fault
+		payment bool // whether the payment may still be found
+		payout  bool
+	}{
+		{"another question's answer", w.chain.Change(http.StatusOK, func(answer map[string]any) { answer["id"] = 0 }), false, false},
+		{"the answer with a bad status", w.chain.Change(http.StatusBadGateway, func(map[string]any) {}), false, false},
+		{"a receipt from a younger block", inReceipt("blockNumber", "0xffffff"), false, false},
+		{"a receipt from another branch", inReceipt("blockHash", other), true, false},
+		{"a receipt of another transaction", inReceipt("transactionHash", other), false, false},
+		{"a receipt of failure", inReceipt("status", "0x0"), false, false},
+	} {
+		w.chain.Break(c.fault)
+		finding, err := w.chains.Payment(t.Context(), made)
+		if (err == nil && finding.State == billing.PaymentMade) != c.payment || err == nil && finding.State == billing.PaymentDead {
+			t.Errorf("%s: payment found as %d (%s), %v", c.name, finding.State, finding.Reason, err)
+		}
+		if paid, err := w.chains.Payout(t.Context(), payout); (err == nil && paid.State == billing.PayoutMade) != c.payout {
+			t.Errorf("%s: payout found as %d (%s), %v", c.name, paid.State, paid.Reason, err)
+		}
 	}
 }
 

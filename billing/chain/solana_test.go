@@ -180,9 +180,15 @@ func TestSolanaHistoryIsSearchedPageByPage(t *testing.T) {
 	}
 	full := 0
 	w.chain.Break(chaintest.Fault(func(rw http.ResponseWriter, r *http.Request, c chaintest.Call) bool {
-		var o struct{ Before string }
+		var o struct {
+			Before         string
+			MinContextSlot uint64
+		}
 		if err := json.Unmarshal(c.Params[1], &o); err != nil {
 			panic(err)
+		}
+		if o.MinContextSlot == 0 {
+			t.Error("a node that is behind may answer")
 		}
 		if o.Before != "" {
 			return false

@@ -76,15 +76,30 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if fault != nil && fault(w, r, question) {
 		return
 	}
-	result, refused := f.call(r.Context(), question.Method, question.Params)
-	answer := map[string]any{"jsonrpc": "2.0", "id": question.ID}
+	f.answer(w, r, question, http.StatusOK, func(map[string]any) {})
+}
+
+// answer asks the chain and gives what it says, after a change.
+func (f *Front) answer(w http.ResponseWriter, r *http.Request, c Call, status int, change func(answer map[string]any)) {
+	result, refused := f.call(r.Context(), c.Method, c.Params)
+	answer := map[string]any{"jsonrpc": "2.0", "id": c.ID}
 	if refused != nil {
 		answer["error"] = refused
 	} else {
 		answer["result"] = result
 	}
+	change(answer)
 	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(answer) // who asked may be gone
+}
+
+// Change gives the chain's own answers with a status and after a change.
+func (f *Front) Change(status int, change func(answer map[string]any)) Fault {
+	return func(w http.ResponseWriter, r *http.Request, c Call) bool {
+		f.answer(w, r, c, status, change)
+		return true
+	}
 }
 
 // On limits a fault to some methods; none means all.
@@ -103,6 +118,16 @@ func Hang(_ http.ResponseWriter, r *http.Request, _ Call) bool {
 // Reset breaks the connection.
 func Reset(http.ResponseWriter, *http.Request, Call) bool {
 	panic(http.ErrAbortHandler)
+}
+
+// Redirect sends to where the truth would be told.
+func Redirect(w http.ResponseWriter, r *http.Request, _ Call) bool {
+	const elsewhere = "/elsewhere"
+	if r.URL.Path == elsewhere {
+		return false
+	}
+	http.Redirect(w, r, elsewhere, http.StatusTemporaryRedirect)
+	return true
 }
 
 // Answer gives a status and a body, whatever was asked.
