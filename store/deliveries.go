@@ -15,12 +15,16 @@ type DueWebhook struct {
 	Failures           int
 }
 
-// DueWebhooks lists up to limit webhooks that are due, the most overdue first. It locks nothing: who
-// serves one is decided by BeginAttempts.
+// DueWebhooks lists up to limit webhooks that are due, the most overdue first, and behind them up to limit whose
+// last attempt failed: those, which nobody may have time for, hide no others. It locks nothing: who serves one is
+// decided by BeginAttempts.
 func (s *Store) DueWebhooks(ctx context.Context, limit int) ([]DueWebhook, error) {
 	return collect[DueWebhook](ctx, s, `
-		select workspace_id, webhook_id, secret, payload_version, failures from webhooks
-		 where due_at <= (select aanet_now()) order by due_at limit $1`, limit)
+		(select workspace_id, webhook_id, secret, payload_version, failures from webhooks
+		  where due_at <= (select aanet_now()) and failures = 0 order by due_at limit $1)
+		union all
+		(select workspace_id, webhook_id, secret, payload_version, failures from webhooks
+		  where due_at <= (select aanet_now()) and failures > 0 order by due_at limit $1)`, limit)
 }
 
 // Begin is what BeginAttempts needs.
@@ -124,7 +128,7 @@ type Finish struct {
 	Gone               bool          // the receiver wants no more
 	Strict             bool          // keep the order of events, even behind one that fails
 	FailuresMax        int           // failed attempts in a row that disable
-	AttemptsMax        int           // failed attempts after which an event is given up
+	AttemptsMax        int           // failed attempts after which an event is given up, if others were delivered meanwhile
 }
 
 // Finished tells what FinishAttempts did: the reason if it disabled the webhook, and whether more is due now.

@@ -323,15 +323,23 @@ func TestRotationSignsWithBoth(t *testing.T) {
 }
 
 // begin starts attempts as an engine that then dies does.
-func (w *world) begin(d store.DueWebhook, window int, lease time.Duration) (store.Begun, error) {
+func (w *world) begin(d store.DueWebhook, window int, lease time.Duration) (begun, error) {
 	w.t.Helper()
+	worker := uuid.New()
 	ids := make([]uuid.UUID, window)
 	for i := range ids {
 		ids[i] = uuid.New()
 	}
-	return w.Store.BeginAttempts(w.t.Context(), store.Begin{
-		Workspace: d.Workspace, Webhook: d.Webhook, Worker: uuid.New(), Lease: lease, Price: 2, IDs: ids, Keep: time.Hour,
+	b, err := w.Store.BeginAttempts(w.t.Context(), store.Begin{
+		Workspace: d.Workspace, Webhook: d.Webhook, Worker: worker, Lease: lease, Price: 2, IDs: ids, Keep: time.Hour,
 	})
+	return begun{b, worker}, err
+}
+
+// begun is what a worker began.
+type begun struct {
+	store.Begun
+	worker uuid.UUID
 }
 
 func TestWhatADeadWorkerHadBegunIsUnknownAndSentAgain(t *testing.T) {

@@ -3,7 +3,8 @@
 -- does p_gone (the receiver answered 410). A worker that lost its lease only records. Locks the workspace row.
 -- p_results: success, failure or unknown (no failure of the receiver; the event goes on waiting)
 -- p_retry: when to try again while the last attempt failed; p_strict: keep the order of events
--- p_attempts_max: failed attempts after which an event is given up
+-- p_attempts_max: attempts after which an event is given up if the last failed and others were delivered meanwhile;
+-- one that outlived them, since the webhook was disabled and enabled again, gets as many more
 -- Returns in code: null, NOT_FOUND. disabled tells the reason if this call disabled the webhook, more
 -- whether something waits and is due.
 create or replace function finish_attempts(p_workspace uuid, p_webhook uuid, p_worker uuid,
@@ -37,9 +38,10 @@ begin
              where q.workspace_id = p_workspace and q.webhook_id = p_webhook and q.turn = p_turns[i];
             if p_results[i] = 'failure' then
                 w.failures := w.failures + 1;
+                -- Not the one whose failures disable the webhook: nothing else was delivered meanwhile, so it waits.
                 delete from webhook_deliveries q
                  where q.workspace_id = p_workspace and q.webhook_id = p_webhook and q.turn in (p_turns[i], p_log_seqs[i])
-                   and q.attempts >= p_attempts_max;
+                   and q.attempts % p_attempts_max = 0 and w.failures < p_failures_max;
             end if;
         end if;
     end loop;
