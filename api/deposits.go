@@ -10,6 +10,7 @@ import (
 	"aanet/billing"
 	"aanet/billing/deposits"
 	"aanet/billing/x402"
+	"aanet/store"
 )
 
 func depositOps() []*Op {
@@ -131,6 +132,10 @@ func (c *Caller) depositError(ctx context.Context, err error) error {
 		return Refuse(FacilitatorError)
 	case errors.Is(err, x402.ErrNoNetwork):
 		return refusef(Unavailable, "No network can be offered for deposits at the moment. Nothing was sent.").with("retry_after", paymentRetry)
+	case errors.Is(err, store.ErrNoWorkspace): // deleted since the caller was proved; nothing was sent
+		if _, refused := c.inquire(ctx, nil); refused != nil {
+			return refused
+		}
 	case errors.Is(err, deposits.ErrBusy):
 		return refusef(Unavailable, "Too many payments are under way. Nothing was sent: the same signature may be sent again.")
 	}

@@ -237,6 +237,27 @@ func TestBlockedMeanwhile(t *testing.T) {
 	credited(t, ws, signature, "")
 }
 
+// TestDeletedMeanwhile has the workspace deleted before the payment is written down: the caller's key is gone, and nothing was sent.
+func TestDeletedMeanwhile(t *testing.T) {
+	t.Parallel()
+	var ws *apitest.Workspace
+	v := newTown(t, func(step string) {
+		if step == "claimed" && ws.ID != "" {
+			ws.Owner.OK(t, "delete_workspace", nil)
+			ws = &apitest.Workspace{}
+		}
+	})
+	other := v.Workspace(t, 0)
+	ws = v.Workspace(t, 0)
+	signature := v.proof(t)
+	pay(t, ws, signature, "UNAUTHENTICATED")
+	if n := v.bank.Facilitator.Calls("verify"); n != 0 {
+		t.Errorf("the facilitator was asked %d times", n)
+	}
+	pay(t, other, signature, "")
+	credited(t, other, signature, "")
+}
+
 // TestOthersKeepTheirSpeed has thirty payments hang at the facilitator: calls go on as ever, from the same pool and lanes.
 func TestOthersKeepTheirSpeed(t *testing.T) {
 	t.Parallel()

@@ -119,9 +119,24 @@ func (o *Outcome) classify(f *facilitator, n *note, answer *sdk.SettleResponse, 
 		o.Reason = "reported as settled without a transaction"
 	case string(answer.Network) != o.Network:
 		o.Reason = "reported as settled on another network"
+	case !o.hasHash():
+		o.Reason = "reported as settled with something that is no transaction"
 	default:
 		o.succeed()
 	}
+}
+
+// hasHash tells whether Transaction can be one of the network, and gives it its one spelling.
+func (o *Outcome) hasHash() bool {
+	n, known := NetworkOf(o.Network)
+	if !known {
+		return false
+	}
+	hash, err := n.CheckTransaction(o.Transaction)
+	if err == nil {
+		o.Transaction = hash
+	}
+	return err == nil
 }
 
 // succeed writes the answer for the payer anew: what the facilitator added to it may be of any size.

@@ -61,6 +61,7 @@ func TestEverythingButACleanSuccessIsUnknown(t *testing.T) {
 		"pending":            {facilitatortest.Pending, "reported as failed: settlement_pending", true},
 		"no transaction":     {facilitatortest.EmptyTransaction, "reported as settled without a transaction", false},
 		"another network":    {facilitatortest.WrongNetwork, "reported as settled on another network", true},
+		"no hash":            {facilitatortest.NoHash, "reported as settled with something that is no transaction", true},
 	} {
 		one, two := facilitatortest.New(t), facilitatortest.New(t)
 		first := facing("one", one)
@@ -164,7 +165,7 @@ func TestAnAnswerWithBallastMakesAShortHeader(t *testing.T) {
 	b := start(t, facing("one", one))
 	payment := b.pay(t, base)
 	one.On("settle", facilitatortest.JSON(http.StatusOK, map[string]any{
-		"success": true, "transaction": "0x1234", "network": base, "payer": strings.Repeat("x", 1000),
+		"success": true, "transaction": "0x" + strings.Repeat("1f", 32), "network": base, "payer": strings.Repeat("x", 1000),
 		"extra": map[string]any{"ballast": strings.Repeat("x", 500_000)},
 	}))
 	o := b.Settle(t.Context(), payment, "one")

@@ -61,6 +61,9 @@ func Settled(c *call) { settlement(nil)(c) }
 // EmptyTransaction is success without a transaction.
 func EmptyTransaction(c *call) { settlement(map[string]any{"transaction": ""})(c) }
 
+// NoHash is success with a transaction that is none.
+func NoHash(c *call) { settlement(map[string]any{"transaction": "done"})(c) }
+
 // WrongNetwork is success on another network than asked.
 func WrongNetwork(c *call) { settlement(map[string]any{"network": "eip155:84532"})(c) }
 
