@@ -44,6 +44,9 @@ func (s *Service) Call(ctx context.Context, o *Op, r Request) Answer {
 		if p, ok := out.(presented); ok {
 			p.present(&a)
 		}
+		if c.replayed {
+			a.showReplayed()
+		}
 		return a
 	}
 	a.Out = nil
@@ -108,6 +111,10 @@ func (s *Service) serve(ctx context.Context, c *Caller, r Request) (any, error) 
 	in, refusal := c.op.read(r)
 	if refusal != nil {
 		return nil, s.checked(c.refuse(ctx, refusal, r.Input), key, r)
+	}
+	var err error
+	if c.once, err = c.op.onceOf(r.Input, in); err != nil {
+		return nil, err
 	}
 	out, err := c.op.run(ctx, c, in)
 	return out, s.checked(err, key, r)

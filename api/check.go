@@ -27,7 +27,14 @@ func (s *Shape) decode(values map[string]any, lenient bool) (any, []FieldFault) 
 			in.Field(f.index).SetBool(bool(set))
 			continue
 		}
-		if message := f.set(in.Field(f.index), values, lenient); message != "" {
+		message := ""
+		switch value := values[f.Name]; {
+		case f.index != notInStruct:
+			message = f.set(in.Field(f.index), values, lenient)
+		case value != nil:
+			_, message = f.convert(value, lenient)
+		}
+		if message != "" {
 			faults = append(faults, FieldFault{f.Name, message})
 		}
 	}

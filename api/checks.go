@@ -30,6 +30,7 @@ var checks = map[string]func(string) string{
 	"id":             func(string) string { return "" }, // one that nothing has is not found, however it is written
 	"word":           func(s string) string { return TextFault(s, 0, 255, false) },
 	"cursor":         cursorFault,
+	"idempotency":    idempotencyFault,
 }
 
 // directoryFault is PathFault that also takes the root, "" or "/".

@@ -41,6 +41,7 @@ type toolAnswer struct {
 			Cost      *int64 `json:"aanet/cost"`
 			Remaining *int64 `json:"aanet/remaining_balance"`
 			RequestID string `json:"aanet/request_id"`
+			Replayed  bool   `json:"aanet/replayed"`
 		} `json:"_meta"`
 	} `json:"result"`
 	Error json.RawMessage `json:"error"`
@@ -73,7 +74,7 @@ func (d *mcpDoor) Call(t testing.TB, tool, key, workspace string, args apitest.A
 func (a toolAnswer) reply(t testing.TB, op *api.Op) apitest.Reply {
 	t.Helper()
 	result := a.Result
-	reply := apitest.Reply{Remaining: result.Meta.Remaining}
+	reply := apitest.Reply{Remaining: result.Meta.Remaining, Replayed: result.Meta.Replayed}
 	if result.Meta.Cost == nil || result.Meta.RequestID == "" {
 		t.Errorf("%s: cost or request id are not told", op.Name)
 	} else {

@@ -49,7 +49,7 @@ func (d restDoor) Call(t testing.TB, tool, key, workspace string, args apitest.A
 	if status == 0 {
 		return apitest.Reply{}
 	}
-	reply := apitest.Reply{Status: status}
+	reply := apitest.Reply{Status: status, Replayed: header.Get("Idempotent-Replayed") == "true"}
 	var err error
 	if reply.Body, err = apitest.Decode(text); err != nil {
 		t.Errorf("%s answers %d with %.300q: %v", tool, status, text, err)
@@ -94,7 +94,9 @@ func (d restDoor) request(t testing.TB, op *api.Op, workspace string, args apite
 	for name, value := range args {
 		if _, inHeader := value.(api.FromHeader); inHeader {
 			header.Set("If-None-Match", "*")
-		} else {
+		} else if key, isText := value.(string); name == "idempotency_key" && isText {
+			header.Set(api.IdempotencyHeader, key)
+		} else if name != "idempotency_key" || value != nil {
 			rest[name] = value
 		}
 	}

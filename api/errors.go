@@ -19,6 +19,7 @@ const (
 	BudgetExceeded      Code = "BUDGET_EXCEEDED"
 	OwnerOnly           Code = "OWNER_ONLY"
 	ScopeDenied         Code = "SCOPE_DENIED"
+	SpendLimitExceeded  Code = "SPEND_LIMIT_EXCEEDED"
 	WorkspaceBlocked    Code = "WORKSPACE_BLOCKED"
 	NotLockHolder       Code = "NOT_LOCK_HOLDER"
 	TrialNotAllowed     Code = "TRIAL_NOT_ALLOWED"
@@ -27,6 +28,8 @@ const (
 	Conflict            Code = "CONFLICT"
 	IsDirectory         Code = "IS_DIRECTORY"
 	NotADirectory       Code = "NOT_A_DIRECTORY"
+	StaleFence          Code = "STALE_FENCE"
+	IdempotencyConflict Code = "IDEMPOTENCY_CONFLICT"
 	LockHeld            Code = "LOCK_HELD"
 	RefundPending       Code = "REFUND_PENDING"
 	DepositPending      Code = "DEPOSIT_PENDING"
@@ -59,6 +62,7 @@ var meanings = map[Code]meaning{
 	Unauthenticated:     {401, "No valid key was presented. Send Authorization: Bearer <key>; ask the workspace's owner for a new key if this one was revoked or its workspace is gone."},
 	InsufficientBalance: {402, "The workspace's balance does not cover this call. The owner can deposit more."},
 	BudgetExceeded:      {402, "This key's budget cap does not cover this call. The owner can raise the cap."},
+	SpendLimitExceeded:  {402, "This key's spend limit does not cover this call now. It will at available_at, if nothing else is spent; null: the price is above the limit."},
 	OwnerOnly:           {403, "Only the owner key may do this."},
 	ScopeDenied:         {403, "This is outside the path scope of this key."},
 	WorkspaceBlocked:    {403, "The operator has blocked this workspace. Free reads and releasing locks still work."},
@@ -70,6 +74,8 @@ var meanings = map[Code]meaning{
 	IsDirectory:         {409, "There are files below this path, so it is a directory."},
 	NotADirectory:       {409, "A part of this path is a file, so nothing can be below it."},
 	LockHeld:            {409, "Another key holds this lock until lease_expires_at. Try again after it."},
+	StaleFence:          {409, "This key does not hold lock_name with this fencing_token, or its lease has run out. Nothing was changed: acquire the lock again and look at what was done meanwhile."},
+	IdempotencyConflict: {409, "This idempotency key was used for another call within 24 hours. Take a new key for a new call."},
 	RefundPending:       {409, "A refund is pending. Wait until it is paid or rejected."},
 	DepositPending:      {409, "A deposit is still open. Wait until it is credited or failed."},
 	SubkeyRevoked:       {409, "This sub-key is revoked."},

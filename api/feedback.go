@@ -32,6 +32,10 @@ type FeedbackOut struct {
 
 func submitFeedback(ctx context.Context, c *Caller, in FeedbackIn) (FeedbackOut, error) {
 	id := newID()
-	err := c.do(ctx, fn{name: "submit_feedback", args: []any{id, in.Category, in.Title, in.Description, in.Pledge}})
-	return FeedbackOut{FeedbackID: id.String(), Status: "open"}, err
+	out := FeedbackOut{FeedbackID: id.String(), Status: "open"}
+	err := c.do(ctx, fn{
+		name: "submit_feedback", args: []any{id, in.Category, in.Title, in.Description, in.Pledge},
+		once: true, made: []any{&out.FeedbackID},
+	})
+	return out, err
 }

@@ -27,21 +27,21 @@ func fileOps() []*Op {
 			Subject: "path", Destructive: true, Idempotent: true,
 			Summary: "Write a whole text file.",
 			Doc: `Creates or replaces a text file of at most 1 MiB of UTF-8 and returns its new etag. With if_match the write happens only while the file still has that etag, ` +
-				`else CONFLICT with current_etag: read, merge, retry. stamp appends a line that names the workspace. Directories come from paths. ` +
+				`else CONFLICT with current_etag: read, merge, retry. With lock_name and fencing_token only while you hold that lock, else STALE_FENCE. stamp appends a line that names the workspace. Directories come from paths. ` +
 				`Costs 8 units + 2 per started KiB. Refusals: CONFLICT, IS_DIRECTORY, NOT_A_DIRECTORY, TOO_LARGE, SCOPE_DENIED, INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.`,
 		}, writeFile),
 		op(Def{
 			Name: "append_file", Log: "APPEND_FILE", Method: "POST", Path: filePath, Who: AnyKey, Price: billing.PriceOf("append_file"),
 			Subject: "path", Summary: "Append text to a file.",
 			Doc: `Adds text to the end of a file exactly as given (no newline is added) and creates the file when it does not exist. Parallel appends all arrive, each in one piece. ` +
-				`With if_match only while the file has that etag. appended is the number of bytes added. The file may have 1 MiB in all. ` +
+				`With if_match only while the file has that etag; with lock_name and fencing_token only while you hold that lock (STALE_FENCE). appended is the number of bytes added. The file may have 1 MiB in all. ` +
 				`Costs 8 units + 2 per started KiB appended. Refusals: CONFLICT, IS_DIRECTORY, NOT_A_DIRECTORY, TOO_LARGE, SCOPE_DENIED, INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.`,
 		}, appendFile),
 		op(Def{
 			Name: "delete_file", Log: "DELETE_FILE", Method: "DELETE", Path: filePath, Who: AnyKey, Price: billing.PriceOf("delete_file"),
 			Subject: "path", Destructive: true,
 			Summary: "Delete a file.",
-			Doc: `Deletes one file; its directory is gone with its last file. With if_match only while the file has that etag. Directories cannot be deleted as such (IS_DIRECTORY). ` +
+			Doc: `Deletes one file; its directory is gone with its last file. With if_match only while the file has that etag; with lock_name and fencing_token only while you hold that lock (STALE_FENCE). Directories cannot be deleted as such (IS_DIRECTORY). ` +
 				`Costs 1 unit. Refusals: NOT_FOUND, CONFLICT, IS_DIRECTORY, SCOPE_DENIED, INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.`,
 		}, deleteFile),
 	}
@@ -127,6 +127,9 @@ type WriteFileIn struct {
 	IfMatch *string `json:"if_match" check:"etag" doc:"Only while the file has this etag."`
 	Stamp   bool    `json:"stamp" default:"false" doc:"Append a line that names this workspace."`
 
+	LockName     *string `json:"lock_name" check:"lock" doc:"Only while you hold this lock, with fencing_token; else STALE_FENCE."`
+	FencingToken *int64  `json:"fencing_token" min:"1" max:"9007199254740991" doc:"The token that acquire_lock gave for lock_name."`
+
 	// CreateOnly is If-None-Match: * of REST.
 	CreateOnly bool `json:"if_none_match" default:"false" rest:"header"`
 }
@@ -157,6 +160,23 @@ func (in WriteFileIn) text(c *Caller) string {
 	return in.Content
 }
 
+func (in WriteFileIn) fault() *FieldFault { return fenceFault(in.LockName, in.FencingToken) }
+
+func (in AppendFileIn) fault() *FieldFault { return fenceFault(in.LockName, in.FencingToken) }
+
+func (in DeleteFileIn) fault() *FieldFault { return fenceFault(in.LockName, in.FencingToken) }
+
+// fenceFault refuses a lock without its token and a token without its lock: half a fence keeps nobody out.
+func fenceFault(lock *string, token *int64) *FieldFault {
+	switch {
+	case (lock == nil) == (token == nil):
+		return nil
+	case lock == nil:
+		return &FieldFault{"lock_name", "is needed with fencing_token"}
+	}
+	return &FieldFault{"fencing_token", "is needed with lock_name"}
+}
+
 // WriteFileOut is the output of write_file.
 type WriteFileOut struct {
 	Path    string `json:"path"`
@@ -174,8 +194,8 @@ func writeFile(ctx context.Context, c *Caller, in WriteFileIn) (WriteFileOut, er
 	out := WriteFileOut{Path: in.Path}
 	err := c.do(ctx, fn{
 		name: "write_file", price: c.op.Price.For(len(text)), size: len(text),
-		args: []any{in.Path, Ancestors(in.Path), text, len(text), bareEtag(in.IfMatch), in.CreateOnly},
-		into: []any{&out.Etag, &out.Created},
+		args: []any{in.Path, Ancestors(in.Path), text, len(text), bareEtag(in.IfMatch), in.CreateOnly, in.LockName, in.FencingToken},
+		into: []any{&out.Etag, &out.Created}, once: true,
 	})
 	return out, err
 }
@@ -186,6 +206,9 @@ type AppendFileIn struct {
 	Content string  `json:"content" check:"content" doc:"The text to add: UTF-8 without NUL."`
 	IfMatch *string `json:"if_match" check:"etag" doc:"Only while the file has this etag."`
 	Stamp   bool    `json:"stamp" default:"false" doc:"Append a line that names this workspace, too."`
+
+	LockName     *string `json:"lock_name" check:"lock" doc:"Only while you hold this lock, with fencing_token; else STALE_FENCE."`
+	FencingToken *int64  `json:"fencing_token" min:"1" max:"9007199254740991" doc:"The token that acquire_lock gave for lock_name."`
 }
 
 func (in AppendFileIn) tooLarge() *Refusal {
@@ -211,8 +234,8 @@ func appendFile(ctx context.Context, c *Caller, in AppendFileIn) (AppendFileOut,
 	out := AppendFileOut{Path: in.Path, Appended: len(text)}
 	err := c.do(ctx, fn{
 		name: "append_file", price: c.op.Price.For(len(text)), size: len(text),
-		args: []any{in.Path, Ancestors(in.Path), text, len(text), bareEtag(in.IfMatch), FileBytesMax},
-		into: []any{&out.Etag, &out.created},
+		args: []any{in.Path, Ancestors(in.Path), text, len(text), bareEtag(in.IfMatch), FileBytesMax, in.LockName, in.FencingToken},
+		into: []any{&out.Etag, &out.created}, once: true,
 	})
 	return out, err
 }
@@ -221,6 +244,9 @@ func appendFile(ctx context.Context, c *Caller, in AppendFileIn) (AppendFileOut,
 type DeleteFileIn struct {
 	Path    string  `json:"path" check:"path" doc:"Path of the file."`
 	IfMatch *string `json:"if_match" check:"etag" doc:"Only while the file has this etag."`
+
+	LockName     *string `json:"lock_name" check:"lock" doc:"Only while you hold this lock, with fencing_token; else STALE_FENCE."`
+	FencingToken *int64  `json:"fencing_token" min:"1" max:"9007199254740991" doc:"The token that acquire_lock gave for lock_name."`
 }
 
 // DeleteFileOut is the output of delete_file.
@@ -230,7 +256,10 @@ type DeleteFileOut struct {
 }
 
 func deleteFile(ctx context.Context, c *Caller, in DeleteFileIn) (DeleteFileOut, error) {
-	err := c.do(ctx, fn{name: "delete_file", price: c.op.Price.Base, args: []any{in.Path, bareEtag(in.IfMatch)}})
+	err := c.do(ctx, fn{
+		name: "delete_file", price: c.op.Price.Base, once: true,
+		args: []any{in.Path, bareEtag(in.IfMatch), in.LockName, in.FencingToken},
+	})
 	return DeleteFileOut{Path: in.Path, Deleted: true}, err
 }
 

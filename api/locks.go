@@ -70,7 +70,7 @@ func acquireLock(ctx context.Context, c *Caller, in LeaseIn) (AcquireLockOut, er
 	out := AcquireLockOut{Name: in.Name}
 	err := c.do(ctx, fn{
 		name: "acquire_lock", price: c.op.Price.Base, args: []any{in.Name, in.LeaseSeconds},
-		into: []any{&out.LeaseExpiresAt.Time, &out.FencingToken, &out.Reacquired},
+		into: []any{&out.LeaseExpiresAt.Time, &out.FencingToken, &out.Reacquired}, once: true,
 	})
 	return out, err
 }
@@ -86,7 +86,7 @@ func renewLock(ctx context.Context, c *Caller, in LeaseIn) (RenewLockOut, error)
 	out := RenewLockOut{Name: in.Name}
 	err := c.do(ctx, fn{
 		name: "renew_lock", price: c.op.Price.Base, args: []any{in.Name, in.LeaseSeconds},
-		into: []any{&out.LeaseExpiresAt.Time, &out.FencingToken},
+		into: []any{&out.LeaseExpiresAt.Time, &out.FencingToken}, once: true,
 	})
 	return out, err
 }
@@ -103,7 +103,7 @@ type ReleaseLockOut struct {
 }
 
 func releaseLock(ctx context.Context, c *Caller, in LockIn) (ReleaseLockOut, error) {
-	err := c.do(ctx, fn{name: "release_lock", args: []any{in.Name}})
+	err := c.do(ctx, fn{name: "release_lock", args: []any{in.Name}, once: true})
 	return ReleaseLockOut{Name: in.Name, Released: true}, err
 }
 

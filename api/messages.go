@@ -50,7 +50,10 @@ func sendMessage(ctx context.Context, c *Caller, in SendMessageIn) (SendMessageO
 	if in.To != nil {
 		to = new(knownID(*in.To))
 	}
-	err := c.do(ctx, fn{name: "send_message", price: c.op.Price.Base, size: len(in.Body), args: []any{id, in.Body, to, in.Topic}, into: []any{&out.TS.Time}})
+	err := c.do(ctx, fn{
+		name: "send_message", price: c.op.Price.Base, size: len(in.Body), args: []any{id, in.Body, to, in.Topic},
+		into: []any{&out.TS.Time}, once: true, made: []any{&out.MessageID},
+	})
 	return out, err
 }
 

@@ -38,6 +38,7 @@ type Def struct {
 	WhileBlocked bool // allowed in a blocked workspace
 	NotForTrials bool
 	RESTOnly     bool // no MCP tool
+	Final        bool // leaves nobody who could repeat it: it takes no idempotency key
 
 	ReadOnly, Destructive, Idempotent, OpenWorld bool // hints to MCP clients
 
@@ -113,8 +114,12 @@ func listOf[T any](items []T) List[T] {
 func op[In, Out any](d Def, run func(ctx context.Context, c *Caller, in In) (Out, error)) *Op {
 	out := reflect.TypeFor[Out]()
 	_, isList := reflect.Zero(out).Interface().(interface{ isList() })
-	return &Op{
+	o := &Op{
 		Def: d, In: shapeOf(reflect.TypeFor[In]()), Out: out, IsList: isList,
 		run: func(ctx context.Context, c *Caller, in any) (any, error) { return run(ctx, c, in.(In)) },
 	}
+	if o.TakesIdempotencyKey() {
+		o.In.Fields = append(o.In.Fields, idempotencyKey())
+	}
+	return o
 }

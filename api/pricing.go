@@ -28,7 +28,7 @@ func pricingOps() []*Op {
 			Name: "get_remaining_balance", Log: "GET_BALANCE", Method: "GET", Path: "/v1/balance", Who: AnyKey, Price: billing.PriceOf("get_remaining_balance"),
 			WhileBlocked: true, ReadOnly: true, Idempotent: true,
 			Summary: "Show what this key can spend, and who it is.",
-			Doc: `remaining is the lesser of the workspace's balance and what is left of this key's cap (null: no cap), in units; key tells kind, id, label, scope, cap and spend of the key you use. ` +
+			Doc: `remaining is the least of the workspace's balance, what is left of this key's cap and what its spend limits leave for now (null: none), in units; key tells kind, id, label, scope, cap and spend of the key you use. ` +
 				`Free; any key. Refusals: UNAUTHENTICATED.`,
 		}, remainingBalance),
 		op(Def{
@@ -98,6 +98,7 @@ func getPricing(_ context.Context, c *Caller, _ struct{}) (PricingOut, error) {
 type BalanceOut struct {
 	Remaining          int64      `json:"remaining"`
 	KeyBudgetRemaining *int64     `json:"key_budget_remaining"`
+	KeyWindowRemaining *int64     `json:"key_window_remaining"`
 	WorkspaceBalance   int64      `json:"workspace_balance"`
 	WorkspaceID        string     `json:"workspace_id"`
 	Key                BalanceKey `json:"key"`
@@ -111,6 +112,9 @@ type BalanceKey struct {
 	PathScopePrefix *string `json:"path_scope_prefix"`
 	BudgetCap       *int64  `json:"budget_cap"`
 	SpentSoFar      int64   `json:"spent_so_far"`
+
+	SpendLimitPerHour *int64 `json:"spend_limit_per_hour"`
+	SpendLimitPerDay  *int64 `json:"spend_limit_per_day"`
 }
 
 func remainingBalance(ctx context.Context, c *Caller, _ struct{}) (BalanceOut, error) {
@@ -119,8 +123,8 @@ func remainingBalance(ctx context.Context, c *Caller, _ struct{}) (BalanceOut, e
 		return BalanceOut{}, err
 	}
 	out := BalanceOut{
-		Remaining: *c.remaining, WorkspaceBalance: int64(i.balance), WorkspaceID: c.Workspace().String(),
-		Key: BalanceKey{Kind: "owner", SubkeyID: idOrNil(i.subkeyID), PathScopePrefix: i.scope, BudgetCap: i.budgetCap, SpentSoFar: i.keySpent},
+		Remaining: *c.remaining, KeyWindowRemaining: i.windowLeft, WorkspaceBalance: int64(i.balance), WorkspaceID: c.Workspace().String(),
+		Key: BalanceKey{Kind: "owner", SubkeyID: idOrNil(i.subkeyID), PathScopePrefix: i.scope, BudgetCap: i.budgetCap, SpentSoFar: i.keySpent, SpendLimitPerHour: i.limits.PerHour, SpendLimitPerDay: i.limits.PerDay},
 	}
 	if i.subkeyID != nil {
 		out.Key.Kind, out.Key.Label = "subkey", &i.keyLabel

@@ -75,10 +75,10 @@ func balanceOf(t *testing.T, ws *apitest.Workspace) {
 		who  apitest.Agent
 		want string
 	}{
-		{a, `{"key":{"budget_cap":100,"kind":"subkey","label":"me","path_scope_prefix":"a","spent_so_far":10,"subkey_id":"` + a.ID + `"},` +
-			`"key_budget_remaining":90,"remaining":90,"workspace_balance":999989,"workspace_id":"` + ws.ID + `"}`},
-		{ws.Owner, `{"key":{"budget_cap":null,"kind":"owner","label":null,"path_scope_prefix":null,"spent_so_far":1,"subkey_id":null},` +
-			`"key_budget_remaining":null,"remaining":999989,"workspace_balance":999989,"workspace_id":"` + ws.ID + `"}`},
+		{a, `{"key":{"budget_cap":100,"kind":"subkey","label":"me","path_scope_prefix":"a","spend_limit_per_day":null,"spend_limit_per_hour":null,"spent_so_far":10,"subkey_id":"` + a.ID + `"},` +
+			`"key_budget_remaining":90,"key_window_remaining":null,"remaining":90,"workspace_balance":999989,"workspace_id":"` + ws.ID + `"}`},
+		{ws.Owner, `{"key":{"budget_cap":null,"kind":"owner","label":null,"path_scope_prefix":null,"spend_limit_per_day":null,"spend_limit_per_hour":null,"spent_so_far":1,"subkey_id":null},` +
+			`"key_budget_remaining":null,"key_window_remaining":null,"remaining":999989,"workspace_balance":999989,"workspace_id":"` + ws.ID + `"}`},
 	} {
 		got := c.who.In(t, "", "get_remaining_balance", nil)
 		text, err := json.Marshal(got.Body)

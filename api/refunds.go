@@ -73,7 +73,7 @@ func requestRefund(ctx context.Context, c *Caller, in RequestRefundIn) (RequestR
 	var gross, stays billing.Units
 	err := c.do(ctx, fn{
 		name: "request_refund", args: []any{id, in.Network, in.Destination, int64(fee)},
-		into: []any{&gross, &stays, &out.RequestedAt.Time},
+		into: []any{&gross, &stays, &out.RequestedAt.Time}, once: true, made: []any{&out.RefundID, &fee},
 	})
 	out.GrossUSD, out.FeeUSD, out.NetPayoutUSD, out.NotRefundableUSD = gross.USD(), fee.USD(), (gross - fee).USD(), stays.USD()
 	return out, err

@@ -65,7 +65,7 @@ func NewService(s *store.Store, config Config, now func() time.Time, log *slog.L
 // Operations lists every operation, noun by noun. Built once: reading the shapes is not cheap.
 var Operations = sync.OnceValue(func() []*Op {
 	var all []*Op
-	for _, ops := range [][]*Op{workspaceOps(), subkeyOps(), fileOps(), lockOps(), messageOps(), activityOps(), webhookOps(), depositOps(), refundOps(), feedbackOps(), pricingOps()} {
+	for _, ops := range [][]*Op{workspaceOps(), subkeyOps(), keyOps(), fileOps(), lockOps(), messageOps(), activityOps(), webhookOps(), depositOps(), refundOps(), feedbackOps(), pricingOps()} {
 		all = append(all, ops...)
 	}
 	return all
@@ -84,6 +84,8 @@ type Caller struct {
 	want      *string // the workspace as the caller named it; nil when it did not
 	cost      int64
 	remaining *int64
+	once      *once // of a call with an idempotency key
+	replayed  bool  // the answer is that of an earlier call
 }
 
 // Workspace is the id of the caller's workspace.
@@ -96,25 +98,41 @@ type fn struct {
 	args  []any // after the caller's own: key, workspace, guard, operation, price
 	into  []any
 	size  int // bytes of content
+
+	once bool  // the function takes p_once as its last argument
+	made []any // pointers to what was made for the answer and is in no column
 }
 
 // do makes the call on the workspace's lane. The error is a *Refusal or internal.
 func (c *Caller) do(ctx context.Context, f fn) error {
 	hash := c.key.Hash()
 	args := append([]any{hash[:], c.want, c.op.guard(), c.op.Log, int64(f.price)}, f.args...)
-	result, err := c.svc.store.Do(ctx, store.Call{
+	if f.once {
+		once, err := c.onceArgument(f.made)
+		if err != nil {
+			return err
+		}
+		args = append(args, once)
+	}
+	result, err := c.again(ctx, store.Call{
 		Function: f.name, Workspace: c.key.Workspace, Args: args, Into: f.into, Size: f.size,
-	})
+	}, f.once && c.once != nil)
 	if err != nil {
 		return storeError(err)
 	}
 	c.cost += result.Cost
 	c.remaining = result.Remaining
+	if result.Code == codeReplayed {
+		return c.recall(result.Info, f)
+	}
 	if result.Code != "" {
 		return refusalOf(result)
 	}
 	return nil
 }
+
+// isUnknown tells whether a call may or may not have happened.
+func isUnknown(err error) bool { return errors.Is(err, store.ErrUnknown) }
 
 // storeError turns a failure of the store into the refusal that the caller may see.
 func storeError(err error) error {

@@ -45,8 +45,13 @@ type Field struct {
 	Meta     string // key of MCP's _meta that may give it instead
 	Hidden   bool   // comes from a header of REST and is listed nowhere
 
-	index int
+	HeaderOnly bool // REST takes it from Header only; MCP as an argument
+
+	index int // in the struct, or notInStruct
 }
+
+// notInStruct is the index of an input that is no matter of the operation's own rule.
+const notInStruct = -1
 
 // Shape is the input of an operation.
 type Shape struct {

@@ -19,7 +19,7 @@ func subkeyOps() []*Op {
 			Price: billing.PriceOf("mint_subkey"), Status: 201,
 			Summary: "Mint a key for one agent.",
 			Doc: `Makes a sub-key, shown this once. path_scope_prefix limits it to that path and everything below it, by whole segments (files and lock names; messages are not scoped); ` +
-				`budget_cap limits what it may spend, in units (1 to 2^53-1). At most 10,000 a workspace. Free; owner key. Refusals: OWNER_ONLY, INVALID_ARGUMENT, WORKSPACE_BLOCKED, SUBKEY_LIMIT.`,
+				`budget_cap limits what it may spend in all, spend_limit_per_hour and spend_limit_per_day in any hour and day (units, 1 to 2^53-1). At most 10,000 a workspace. Free; owner key. Refusals: OWNER_ONLY, INVALID_ARGUMENT, WORKSPACE_BLOCKED, SUBKEY_LIMIT.`,
 		}, mintSubkey),
 		op(Def{
 			Name: "list_subkeys", Log: "LIST_SUBKEYS", Method: "GET", Path: subkeyPath, Who: Owner,
@@ -30,8 +30,8 @@ func subkeyOps() []*Op {
 		op(Def{
 			Name: "update_subkey", Log: "UPDATE_SUBKEY", Method: "PATCH", Path: subkeyPath + "/{subkey_id}", Who: Owner,
 			Price: billing.PriceOf("update_subkey"), Subject: "subkey_id", WhileBlocked: true, Idempotent: true,
-			Summary: "Change a sub-key's scope or cap.",
-			Doc: `Changes only the fields given; null or absent leaves a field as it is. It binds from the key's next call. A cap below what was spent stops the key. ` +
+			Summary: "Change a sub-key's scope, cap or limits.",
+			Doc: `Changes only the fields given; null or absent leaves a field as it is; clear takes limits away. It binds from the key's next call. A cap below what was spent stops the key. ` +
 				`Free; owner key. Refusals: OWNER_ONLY, NOT_FOUND, SUBKEY_REVOKED, INVALID_ARGUMENT.`,
 		}, updateSubkey),
 		op(Def{
@@ -49,6 +49,9 @@ type MintSubkeyIn struct {
 	Label     string  `json:"label" check:"label" doc:"A name for people, 1-200 characters."`
 	Scope     *string `json:"path_scope_prefix" check:"scope" doc:"Limit the key to this path and what is below it."`
 	BudgetCap *int64  `json:"budget_cap" min:"1" max:"9007199254740991" doc:"Units the key may spend in all."`
+
+	PerHour *int64 `json:"spend_limit_per_hour" min:"1" max:"9007199254740991" doc:"Units the key may spend in any hour."`
+	PerDay  *int64 `json:"spend_limit_per_day" min:"1" max:"9007199254740991" doc:"Units the key may spend in any 24 hours."`
 }
 
 // MintSubkeyOut is the output of mint_subkey. Key is not shown again.
@@ -63,10 +66,11 @@ func mintSubkey(ctx context.Context, c *Caller, in MintSubkeyIn) (MintSubkeyOut,
 		return MintSubkeyOut{}, err
 	}
 	id, hash := newID(), key.Hash()
+	out := MintSubkeyOut{SubkeyID: id.String(), Key: secret}
 	err = c.do(ctx, fn{name: "mint_subkey", args: []any{
-		id, hash[:], key.Last4, in.Label, normalScope(in.Scope), in.BudgetCap, SubkeysMax,
-	}})
-	return MintSubkeyOut{SubkeyID: id.String(), Key: secret}, err
+		id, hash[:], key.Last4, in.Label, normalScope(in.Scope), in.BudgetCap, in.PerHour, in.PerDay, SubkeysMax,
+	}, once: true, made: []any{&out.SubkeyID, &out.Key}})
+	return out, err
 }
 
 func normalScope(scope *string) *string {
@@ -86,6 +90,9 @@ type SubkeyOut struct {
 	Revoked         bool          `json:"revoked"`
 	CreatedAt       Time          `json:"created_at"`
 	LastUsedAt      *Time         `json:"last_used_at"`
+
+	SpendLimitPerHour *int64 `json:"spend_limit_per_hour"`
+	SpendLimitPerDay  *int64 `json:"spend_limit_per_day"`
 }
 
 func listSubkeys(ctx context.Context, c *Caller, _ struct{}) (List[SubkeyOut], error) {
@@ -107,6 +114,7 @@ func subkeyOut(k store.Subkey) SubkeyOut {
 	return SubkeyOut{
 		SubkeyID: k.ID.String(), Label: k.Label, PathScopePrefix: k.Scope, BudgetCap: k.BudgetCap, SpentSoFar: billing.Units(k.Spent),
 		Revoked: k.RevokedAt != nil, CreatedAt: Time{k.CreatedAt}, LastUsedAt: timeOrNil(k.LastUsedAt),
+		SpendLimitPerHour: k.PerHour, SpendLimitPerDay: k.PerDay,
 	}
 }
 
@@ -115,13 +123,38 @@ type UpdateSubkeyIn struct {
 	SubkeyID  string  `json:"subkey_id" check:"id" doc:"The sub-key's id."`
 	Scope     *string `json:"path_scope_prefix" check:"scope" doc:"The new scope; null leaves it."`
 	BudgetCap *int64  `json:"budget_cap" min:"1" max:"9007199254740991" doc:"The new cap in units; null leaves it."`
+
+	PerHour *int64    `json:"spend_limit_per_hour" min:"1" max:"9007199254740991" doc:"The new limit for any hour in units; null leaves it."`
+	PerDay  *int64    `json:"spend_limit_per_day" min:"1" max:"9007199254740991" doc:"The new limit for any 24 hours in units; null leaves it."`
+	Clear   *[]string `json:"clear" doc:"Limits to take away: path_scope_prefix, budget_cap, spend_limit_per_hour, spend_limit_per_day."`
+}
+
+// fault refuses to clear what cannot be, and what is set by the same call.
+func (in UpdateSubkeyIn) fault() *FieldFault {
+	if in.Clear == nil {
+		return nil
+	}
+	set := map[string]bool{
+		"path_scope_prefix": in.Scope != nil, "budget_cap": in.BudgetCap != nil,
+		"spend_limit_per_hour": in.PerHour != nil, "spend_limit_per_day": in.PerDay != nil,
+	}
+	for _, name := range *in.Clear {
+		isSet, known := set[name]
+		switch {
+		case !known:
+			return &FieldFault{"clear", "may name path_scope_prefix, budget_cap, spend_limit_per_hour and spend_limit_per_day only"}
+		case isSet:
+			return &FieldFault{name, "is set and cleared at once"}
+		}
+	}
+	return nil
 }
 
 func updateSubkey(ctx context.Context, c *Caller, in UpdateSubkeyIn) (SubkeyOut, error) {
 	k := store.Subkey{ID: knownID(in.SubkeyID)}
 	err := c.do(ctx, fn{
-		name: "update_subkey", args: []any{k.ID, normalScope(in.Scope), in.BudgetCap},
-		into: []any{&k.Label, &k.Scope, &k.BudgetCap, &k.Spent, &k.CreatedAt, &k.LastUsedAt},
+		name: "update_subkey", args: []any{k.ID, normalScope(in.Scope), in.BudgetCap, in.PerHour, in.PerDay, in.Clear},
+		into: []any{&k.Label, &k.Scope, &k.BudgetCap, &k.Spent, &k.CreatedAt, &k.LastUsedAt, &k.PerHour, &k.PerDay}, once: true,
 	})
 	return subkeyOut(k), err
 }
@@ -141,6 +174,6 @@ type RevokeSubkeyOut struct {
 func revokeSubkey(ctx context.Context, c *Caller, in SubkeyIn) (RevokeSubkeyOut, error) {
 	id := knownID(in.SubkeyID)
 	out := RevokeSubkeyOut{SubkeyID: id.String(), Revoked: true}
-	err := c.do(ctx, fn{name: "revoke_subkey", args: []any{id}, into: []any{&out.ReleasedLocks}})
+	err := c.do(ctx, fn{name: "revoke_subkey", args: []any{id}, into: []any{&out.ReleasedLocks}, once: true})
 	return out, err
 }

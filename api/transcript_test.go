@@ -190,6 +190,16 @@ func (n *teller) keys() (a, b apitest.Agent) {
 	n.say(owner, "update_subkey", args{"subkey_id": a.ID, "path_scope_prefix": ""})
 	n.say(owner, "update_subkey", args{"subkey_id": uuid.NewString()})
 	n.say(owner, "mint_subkey", args{"label": "x\n", "budget_cap": 0, "scope": "secret"})
+	n.say(owner, "update_subkey", args{"subkey_id": a.ID, "spend_limit_per_hour": 2_000, "clear": []string{"spend_limit_per_day"}})
+	n.say(owner, "update_subkey", args{"subkey_id": a.ID, "budget_cap": 1, "clear": []string{"budget_cap"}})
+	n.say(owner, "update_subkey", args{"subkey_id": a.ID, "clear": []string{"label"}})
+	n.say(a, "rotate_key", nil)
+	for range 2 {
+		rotated := n.say(owner, "rotate_key", args{"subkey_id": a.ID, "immediate": true, "idempotency_key": "rotate a"})
+		a.Key = rotated.Text("key")
+	}
+	n.say(owner, "rotate_key", args{"subkey_id": a.ID, "idempotency_key": "rotate a"})
+	n.say(owner, "rotate_key", args{"subkey_id": uuid.NewString(), "idempotency_key": "é"})
 	n.say(owner, "list_subkeys", nil)
 	return a, b
 }
@@ -223,6 +233,12 @@ func (n *teller) appends(a apitest.Agent) {
 	n.say(a, "append_file", args{"path": "work/log", "content": "late\n", "if_match": etag})
 	n.say(a, "append_file", args{"path": "work/log"})
 	n.say(a, "append_file", args{"path": "work/log", "content": "end", "stamp": true})
+	for range 2 {
+		n.say(a, "append_file", args{"path": "work/log", "content": "once\n", "idempotency_key": "one"})
+	}
+	n.say(a, "append_file", args{"path": "work/log", "content": "fenced", "lock_name": "work/l", "fencing_token": 1})
+	n.say(a, "append_file", args{"path": "work/log", "content": "fenced", "lock_name": "work/l"})
+	n.say(a, "append_file", args{"path": "work/log", "content": "fenced", "lock_name": "l", "fencing_token": 1})
 	n.say(a, "read_file", args{"path": "work/log"})
 }
 

@@ -30,8 +30,9 @@ func webhookOps() []*Op {
 			Name: "register_webhook", Log: "REGISTER_WEBHOOK", Method: "POST", Path: webhookPath, Who: Owner, Price: billing.PriceOf("register_webhook"),
 			Status: 201, OpenWorld: true,
 			Summary: "Register an https endpoint for events.",
-			Doc: `Events of the workspace (file_write, file_delete, lock_available, message: any non-empty subset) are posted to url, signed with secret, which is shown this once. ` +
+			Doc: `Events of the workspace (file_write, file_delete, lock_available, message, balance_low: any non-empty subset) are posted to url, signed with secret, which is shown this once. ` +
 				`url: https, a public address, port 443 or from 1024 on, at most 2,048 bytes. At least once, retried with back-off for 24 h; ten failed attempts in a row disable it. ` +
+				`balance_low warns once when the balance falls below balance_low_units, and again after money came in. ` +
 				`At most 5 active. Free; each delivery attempt costs 2 units. Owner key. Refusals: OWNER_ONLY, INVALID_ARGUMENT, WORKSPACE_BLOCKED, WEBHOOK_LIMIT.`,
 		}, registerWebhook),
 		op(Def{
@@ -89,7 +90,27 @@ func webhookOps() []*Op {
 // RegisterWebhookIn is the input of register_webhook.
 type RegisterWebhookIn struct {
 	URL    string   `json:"url" doc:"Where to post events: https, public, at most 2,048 bytes."`
-	Events []string `json:"events" doc:"Any of file_write, file_delete, lock_available, message."`
+	Events []string `json:"events" doc:"Any of file_write, file_delete, lock_available, message, balance_low."`
+
+	BalanceLowUnits *int64 `json:"balance_low_units" min:"1" max:"9007199254740991" doc:"With balance_low: warn when the balance falls below this; null: 1000."`
+}
+
+// balanceLowDefault is the balance in units below which those who want to be warned are, when they name none.
+const balanceLowDefault = 1000
+
+// balanceLow is the balance below which the webhook is warned; nil: it is not.
+func (in RegisterWebhookIn) balanceLow() *int64 {
+	if in.BalanceLowUnits == nil && slices.Contains(in.Events, webhooks.BalanceLow) {
+		return new(int64(balanceLowDefault))
+	}
+	return in.BalanceLowUnits
+}
+
+func (in RegisterWebhookIn) fault() *FieldFault {
+	if in.BalanceLowUnits != nil && !slices.Contains(in.Events, webhooks.BalanceLow) {
+		return &FieldFault{"balance_low_units", "is for the event balance_low only"}
+	}
+	return nil
 }
 
 // faults are what the shape cannot express: what the events may be, and where url may lead. The resolver
@@ -116,6 +137,8 @@ type RegisterWebhookOut struct {
 	URL       string   `json:"url"`
 	Events    []string `json:"events"`
 	Secret    string   `json:"secret"`
+
+	BalanceLowUnits *int64 `json:"balance_low_units"`
 }
 
 func registerWebhook(ctx context.Context, c *Caller, in RegisterWebhookIn) (RegisterWebhookOut, error) {
@@ -129,15 +152,15 @@ func registerWebhook(ctx context.Context, c *Caller, in RegisterWebhookIn) (Regi
 		return RegisterWebhookOut{}, c.refuse(ctx, refusal, nil)
 	}
 	id, secret := newID(), webhooks.NewSecret()
-	out := RegisterWebhookOut{WebhookID: id.String(), URL: in.URL, Events: []string{}, Secret: secret}
+	out := RegisterWebhookOut{WebhookID: id.String(), URL: in.URL, Events: []string{}, Secret: secret, BalanceLowUnits: in.balanceLow()}
 	for _, e := range webhooks.Events() { // each once, in one order
 		if slices.Contains(in.Events, e) {
 			out.Events = append(out.Events, e)
 		}
 	}
 	err := c.do(ctx, fn{name: "register_webhook", args: []any{
-		id, in.URL, out.Events, webhooks.PayloadVersion, c.seal(id, secret), WebhooksActiveMax, webhooksMax,
-	}})
+		id, in.URL, out.Events, webhooks.PayloadVersion, c.seal(id, secret), out.BalanceLowUnits, WebhooksActiveMax, webhooksMax,
+	}, once: true, made: []any{&out.WebhookID, &out.Secret}})
 	return out, err
 }
 
@@ -153,6 +176,8 @@ type WebhookOut struct {
 	Active         bool     `json:"active"`
 	DisabledReason *string  `json:"disabled_reason"`
 	CreatedAt      Time     `json:"created_at"`
+
+	BalanceLowUnits *int64 `json:"balance_low_units"`
 }
 
 func listWebhooks(ctx context.Context, c *Caller, _ struct{}) (List[WebhookOut], error) {
@@ -165,7 +190,7 @@ func listWebhooks(ctx context.Context, c *Caller, _ struct{}) (List[WebhookOut],
 	}
 	out := make([]WebhookOut, len(rows))
 	for i, w := range rows {
-		out[i] = WebhookOut{w.ID.String(), w.URL, w.Events, w.Active, w.DisabledReason, Time{w.CreatedAt}}
+		out[i] = WebhookOut{w.ID.String(), w.URL, w.Events, w.Active, w.DisabledReason, Time{w.CreatedAt}, w.BalanceLowUnits}
 	}
 	return listOf(out), nil
 }
@@ -183,7 +208,7 @@ type DeleteWebhookOut struct {
 
 func deleteWebhook(ctx context.Context, c *Caller, in WebhookIn) (DeleteWebhookOut, error) {
 	id := knownID(in.WebhookID)
-	err := c.do(ctx, fn{name: "delete_webhook", args: []any{id}})
+	err := c.do(ctx, fn{name: "delete_webhook", args: []any{id}, once: true})
 	return DeleteWebhookOut{id.String(), true}, err
 }
 
@@ -245,7 +270,7 @@ type PingWebhookOut struct {
 func pingWebhook(ctx context.Context, c *Caller, in WebhookIn) (PingWebhookOut, error) {
 	id := knownID(in.WebhookID)
 	var seq int64
-	err := c.do(ctx, fn{name: "ping_webhook", price: c.op.Price.Base, args: []any{id}, into: []any{&seq}})
+	err := c.do(ctx, fn{name: "ping_webhook", price: c.op.Price.Base, args: []any{id}, into: []any{&seq}, once: true})
 	return PingWebhookOut{id.String(), webhooks.EventID(c.Workspace(), seq)}, err
 }
 
@@ -278,7 +303,7 @@ func redeliverEvents(ctx context.Context, c *Caller, in RedeliverIn) (RedeliverO
 		return out, err
 	}
 	out.More = len(seqs) == redeliverMax
-	err = c.do(ctx, fn{name: "redeliver_events", price: c.op.Price.Base, args: []any{id, seqs}, into: []any{&out.Queued}})
+	err = c.do(ctx, fn{name: "redeliver_events", price: c.op.Price.Base, args: []any{id, seqs}, into: []any{&out.Queued}, once: true, made: []any{&out.More}})
 	return out, err
 }
 
@@ -314,7 +339,7 @@ func enableWebhook(ctx context.Context, c *Caller, in WebhookIn) (WebhookOut, er
 	out := WebhookOut{WebhookID: id.String(), Active: true}
 	err := c.do(ctx, fn{
 		name: "enable_webhook", price: c.op.Price.Base, args: []any{id, WebhooksActiveMax},
-		into: []any{&out.URL, &out.Events, &out.CreatedAt.Time},
+		into: []any{&out.URL, &out.Events, &out.CreatedAt.Time, &out.BalanceLowUnits}, once: true,
 	})
 	return out, err
 }
@@ -331,7 +356,7 @@ func rotateSecret(ctx context.Context, c *Caller, in WebhookIn) (RotateSecretOut
 	out := RotateSecretOut{WebhookID: id.String(), Secret: secret}
 	err := c.do(ctx, fn{
 		name: "rotate_webhook_secret", price: c.op.Price.Base, args: []any{id, c.seal(id, secret), secretOverlap},
-		into: []any{&out.PreviousValidUntil.Time},
+		into: []any{&out.PreviousValidUntil.Time}, once: true, made: []any{&out.Secret},
 	})
 	return out, err
 }

@@ -64,7 +64,7 @@ func webhookLife(t *testing.T, ws *apitest.Workspace) {
 	rows := ws.Owner.Costs(t, 0, "list_webhooks", nil).Rows()
 	same(t, "listed", len(rows), 2)
 	same(t, "oldest first", rows[0]["webhook_id"], any(id))
-	same(t, "fields", len(rows[0]), 6)
+	same(t, "fields", len(rows[0]), 7)
 	same(t, "active", rows[0]["active"], any(true))
 	same(t, "reason", rows[0]["disabled_reason"], nil)
 	deleted := ws.Owner.Costs(t, 0, "delete_webhook", args{"webhook_id": id})
@@ -81,7 +81,7 @@ func webhookEvents(t *testing.T, ws *apitest.Workspace) {
 		ws.Owner.Refused(t, "INVALID_ARGUMENT", "register_webhook", args{"url": hookURL, "events": events})
 	}
 	ws.Owner.Refused(t, "INVALID_ARGUMENT", "register_webhook", args{"url": hookURL})
-	for _, event := range []string{"file_write", "file_delete", "lock_available", "message"} {
+	for _, event := range []string{"file_write", "file_delete", "lock_available", "message", "balance_low"} {
 		registered(t, ws, event)
 	}
 }

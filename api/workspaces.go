@@ -39,7 +39,7 @@ func workspaceOps() []*Op {
 		}, getWorkspace),
 		op(Def{
 			Name: "delete_workspace", Log: "DELETE_WORKSPACE", Method: "DELETE", Path: workspacePath, Who: Owner,
-			Price: billing.PriceOf("delete_workspace"), WhileBlocked: true, Destructive: true,
+			Price: billing.PriceOf("delete_workspace"), WhileBlocked: true, Destructive: true, Final: true,
 			Summary: "Delete a workspace for good.",
 			Doc: `Deletes the workspace with everything in it, at once and for every key. The balance that is left is forfeited (forfeited_units): request a refund first. ` +
 				`Free; owner key. Refusals: OWNER_ONLY, REFUND_PENDING, DEPOSIT_PENDING.`,
@@ -140,14 +140,17 @@ type identity struct {
 	budgetCap      *int64
 	keySpent       int64
 	now            time.Time
+	limits         store.SpendLimits
+	windowLeft     *int64 // units that the spend limits leave for now; nil without any
 }
 
 // inquire proves the caller for a free read; path is what a refusal's log row names.
 func (c *Caller) inquire(ctx context.Context, path *string) (identity, error) {
 	var i identity
-	err := c.do(ctx, fn{name: "inquire", args: []any{path}, into: []any{
+	err := c.do(ctx, fn{name: "inquire", args: []any{path, nil}, into: []any{
 		&i.label, &i.createdAt, &i.trialExpiresAt, &i.blocked, &i.balance, &i.spent,
 		&i.subkeyID, &i.keyLabel, &i.scope, &i.budgetCap, &i.keySpent, &i.now,
+		&i.limits.PerHour, &i.limits.PerDay, &i.windowLeft,
 	}})
 	return i, err
 }

@@ -36,6 +36,7 @@ var Prices = map[string]Price{
 	"list_subkeys":  {},
 	"update_subkey": {},
 	"revoke_subkey": {},
+	"rotate_key": {},
 
 	"read_file":   {Base: 1},
 	"write_file":  {Base: 8, PerKiB: 2},

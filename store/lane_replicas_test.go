@@ -108,13 +108,13 @@ func (w *tenant) work(replica, worker, n int) error {
 		code, err = a.write(key, fmt.Sprintf("file%d", n%5), "content")
 	case 3, 4:
 		done = &w.appends
-		code, err = a.call(key, "append_file", "APPEND_FILE", 10, []any{"log", []string{}, "x", 1, nil, 1 << 30}, 2)
+		code, err = a.call(key, "append_file", "APPEND_FILE", 10, []any{"log", []string{}, "x", 1, nil, 1 << 30, nil, nil, nil}, 2)
 	case 5:
 		done = &w.messages
-		code, err = a.call(key, "send_message", "SEND_MESSAGE", 3, []any{uuid.New(), "hello", nil, nil}, 1)
+		code, err = a.call(key, "send_message", "SEND_MESSAGE", 3, []any{uuid.New(), "hello", nil, nil, nil}, 1)
 	default:
 		done = new(atomic.Int64)
-		code, err = a.call(nil, "update_subkey", "UPDATE_SUBKEY", 0, []any{w.subkeys[n%len(w.subkeys)], nil, 1_000_000_000 + n}, 6)
+		code, err = a.call(nil, "update_subkey", "UPDATE_SUBKEY", 0, []any{w.subkeys[n%len(w.subkeys)], nil, 1_000_000_000 + n, nil, nil, nil, nil}, 8)
 	}
 	if err == nil && code != "" {
 		return fmt.Errorf("call %d was refused: %s", n%7, code)

@@ -49,7 +49,7 @@ func (b *books) busy() (a account, subkey uuid.UUID) {
 	if code, err := a.write(key, "own1", strings.Repeat("x", 10)); code != "" || err != nil {
 		b.t.Fatal(code, err)
 	}
-	if code, err := a.call(key, "write_file", "PUT_FILE", 100_000, []any{"dear", []string{}, "x", 1, nil, false}, 2); code != "INSUFFICIENT_BALANCE" || err != nil {
+	if code, err := a.call(key, "write_file", "PUT_FILE", 100_000, []any{"dear", []string{}, "x", 1, nil, false, nil, nil, nil}, 2); code != "INSUFFICIENT_BALANCE" || err != nil {
 		b.t.Fatal(code, err)
 	}
 	return a, subkey

@@ -107,14 +107,14 @@ func (a account) must(code string, err error) {
 }
 
 func (a account) write(key []byte, path, content string) (string, error) {
-	return a.call(key, "write_file", "PUT_FILE", 10, []any{path, []string{}, content, len(content), nil, false}, 2)
+	return a.call(key, "write_file", "PUT_FILE", 10, []any{path, []string{}, content, len(content), nil, false, nil, nil, nil}, 2)
 }
 
 func (a account) mint() (key []byte, subkey uuid.UUID) {
 	a.b.t.Helper()
 	key, subkey = make([]byte, 32), uuid.New()
 	_, _ = rand.Read(key) // never fails
-	a.must(a.call(nil, "mint_subkey", "MINT_SUBKEY", 0, []any{subkey, key, "last", "agent", nil, nil, 10_000}, 0))
+	a.must(a.call(nil, "mint_subkey", "MINT_SUBKEY", 0, []any{subkey, key, "last", "agent", nil, nil, nil, nil, 10_000, nil}, 0))
 	return key, subkey
 }
 
@@ -190,7 +190,7 @@ func TestFreeingLeavesNeighboursAlone(t *testing.T) {
 	near[0] ^= 1 // the last bytes choose the lane
 	doomed, neighbour := b.open(id, nil), b.open(near, nil)
 	doomed.must(doomed.write(nil, "a", "text"))
-	doomed.must(doomed.call(nil, "submit_feedback", "FEEDBACK", 0, []any{uuid.New(), "bug", "title", "text", "0"}, 0))
+	doomed.must(doomed.call(nil, "submit_feedback", "FEEDBACK", 0, []any{uuid.New(), "bug", "title", "text", "0", nil}, 0))
 	b.exec(`insert into messages (workspace_id, ts, message_id, body) select $1, now() + n * interval '1 second', gen_random_uuid(), 'x' from generate_series(1, 2500) n`, id)
 	b.exec(`insert into locks (workspace_id, name, held, lease_expires_at, fencing_token, acquire_count, last_acquired_at)
 		select $1, 'l' || n, false, now(), 1, 1, now() from generate_series(1, 1500) n`, id)
@@ -207,7 +207,7 @@ func TestFreeingLeavesNeighboursAlone(t *testing.T) {
 				return
 			default:
 			}
-			code, err := neighbour.call(nil, "submit_feedback", "FEEDBACK", 0, []any{uuid.New(), "bug", "title", "text", "0"}, 0)
+			code, err := neighbour.call(nil, "submit_feedback", "FEEDBACK", 0, []any{uuid.New(), "bug", "title", "text", "0", nil}, 0)
 			if code != "" || err != nil {
 				working <- fmt.Errorf("refused %q: %w", code, err)
 				return

@@ -62,7 +62,7 @@ func TestBlock(t *testing.T) {
 	const refusedWhileBlocked = 2
 	write := func() string {
 		result, err := b.Do(t.Context(), store.Call{Function: "write_file", Workspace: a.id, Into: make([]any, 2),
-			Args: []any{a.key, nil, refusedWhileBlocked, "PUT_FILE", 10, "a", []string{}, "text", 4, nil, false}})
+			Args: []any{a.key, nil, refusedWhileBlocked, "PUT_FILE", 10, "a", []string{}, "text", 4, nil, false, nil, nil, nil}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
+// SpendLimits are the units that a key may spend in an hour and in a day; nil: as many as there are.
+type SpendLimits struct{ PerHour, PerDay *int64 }
+
 // Subkey is a sub-key as its owner sees it.
 type Subkey struct {
 	ID         uuid.UUID
@@ -20,12 +23,14 @@ type Subkey struct {
 	RevokedAt  *time.Time
 	CreatedAt  time.Time
 	LastUsedAt *time.Time
+	PerHour    *int64
+	PerDay     *int64
 }
 
 // Subkeys lists all sub-keys of a workspace, oldest first.
 func (s *Store) Subkeys(ctx context.Context, workspace uuid.UUID) ([]Subkey, error) {
 	return collect[Subkey](ctx, s, `
-		select subkey_id, label, scope, budget_cap, spent, revoked_at, created_at, last_used_at
+		select subkey_id, label, scope, budget_cap, spent, revoked_at, created_at, last_used_at, (limits).per_hour, (limits).per_day
 		  from keys where workspace_id = $1 and subkey_id is not null order by minted_seq`, workspace)
 }
 
@@ -119,7 +124,8 @@ func (s *Store) KeyAlive(ctx context.Context, workspace uuid.UUID, hash []byte) 
 	var alive bool
 	err := s.pool.QueryRow(ctx, `
 		select exists (select 1 from keys k join workspaces w on w.workspace_id = k.workspace_id
-		 where k.workspace_id = $1 and k.key_hash = $2 and k.revoked_at is null and w.deleted_at is null
+		 where k.workspace_id = $1 and k.revoked_at is null and (k.key_hash = $2 or k.key_hash in (
+		       select r.successor from retired_keys r where r.workspace_id = $1 and r.key_hash = $2 and r.dies_at > aanet_now())) and w.deleted_at is null
 		   and (w.trial_expires_at is null or w.trial_expires_at > aanet_now()))`, workspace, hash).Scan(&alive)
 	return alive, poolError(err)
 }

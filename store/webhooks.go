@@ -15,12 +15,14 @@ type Webhook struct {
 	Active         bool
 	DisabledReason *string
 	CreatedAt      time.Time
+
+	BalanceLowUnits *int64 // it is warned of a balance below this; nil: of none
 }
 
 // Webhooks lists a workspace's webhooks, oldest first, disabled ones included.
 func (s *Store) Webhooks(ctx context.Context, workspace uuid.UUID) ([]Webhook, error) {
 	return collect[Webhook](ctx, s, `
-		select webhook_id, url, events, active, disabled_reason, created_at
+		select webhook_id, url, events, active, disabled_reason, created_at, balance_low_units
 		  from webhooks where workspace_id = $1 and deleted_at is null order by created_seq`, workspace)
 }
 
@@ -70,7 +72,7 @@ func (s *Store) MissedEvents(ctx context.Context, workspace, webhook uuid.UUID, 
 	rows, err := collect[struct{ Seq int64 }](ctx, s, `
 		select e.seq from activity e, webhooks w
 		 where e.workspace_id = $1 and e.seq >= (select first_seq_since($1, $3)) and e.status = 'OK' and w.workspace_id = $1 and w.webhook_id = $2
-		   and (event_of(e.operation) = any(w.events) or e.operation = 'PING_WEBHOOK' and e.path = $2::text)
+		   and (case when e.operation in ('PING_WEBHOOK', 'BALANCE_LOW') then e.path = $2::text else event_of(e.operation) = any(w.events) end)
 		   and not exists (select 1 from webhook_attempts a
 		                    where a.workspace_id = $1 and a.webhook_id = $2 and a.log_seq > e.seq and a.seq = e.seq and (a.success or not a.finished))
 		   and not exists (select 1 from webhook_deliveries d where d.workspace_id = $1 and d.webhook_id = $2 and d.seq = e.seq)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"aanet/store"
 
@@ -18,13 +19,14 @@ const (
 	FileDelete    = "file_delete"
 	LockAvailable = "lock_available"
 	Message       = "message"
+	BalanceLow    = "balance_low"
 )
 
 // ping is sent on request and needs no subscription.
 const ping = "ping"
 
 // Events are all types that a webhook may subscribe to, in the order in which they are shown.
-func Events() []string { return []string{FileWrite, FileDelete, LockAvailable, Message} }
+func Events() []string { return []string{FileWrite, FileDelete, LockAvailable, Message, BalanceLow} }
 
 // PayloadVersion is the version of the bodies that webhooks registered now get for good.
 const PayloadVersion = 1
@@ -65,6 +67,13 @@ type messageSent struct {
 	head
 	MessageID  string  `json:"message_id"`
 	ToSubkeyID *string `json:"to_subkey_id"`
+}
+
+type balanceFell struct {
+	head
+	WebhookID       string `json:"webhook_id"`
+	Balance         int64  `json:"balance"`
+	BalanceLowUnits int64  `json:"balance_low_units"`
 }
 
 type pinged struct {
@@ -109,11 +118,20 @@ func bodyV1(e store.Event) (shown any, kind string) {
 	case "SEND_MESSAGE":
 		h.Type = Message
 		return messageSent{h, orEmpty(textOf(e.Message)), textOf(e.Recipient)}, h.Type
+	case "BALANCE_LOW":
+		h.Type = BalanceLow
+		balance, mark, _ := strings.Cut(orEmpty(e.ETag), "/") // as functions/warn_low.sql writes it
+		return balanceFell{h, orEmpty(e.Path), units(balance), units(mark)}, h.Type
 	case "PING_WEBHOOK":
 		h.Type = ping
 		return pinged{h, orEmpty(e.Path)}, h.Type
 	}
 	return nil, ""
+}
+
+func units(s string) int64 {
+	n, _ := strconv.ParseInt(s, 10, 64)
+	return n
 }
 
 // timeLayout is how the service writes timestamps: UTC, six fraction digits, Z.

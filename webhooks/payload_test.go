@@ -36,6 +36,8 @@ func samples() []struct {
 	direct.Message, direct.Recipient = &testWebhook, &testKey
 	broadcast := e("SEND_MESSAGE", "")
 	broadcast.Message, broadcast.Path = &testWebhook, nil
+	low := e("BALANCE_LOW", testWebhook.String())
+	low.ETag = new("95/100")
 	const head = `{"id":"evt_0193a1b2c3d47e5f8a9b0c1d2e3f4a5b_42","type":"`
 	const tail = `","workspace_id":"0193a1b2-c3d4-7e5f-8a9b-0c1d2e3f4a5b","seq":42,"ts":"2026-11-30T12:00:00.000001Z","subkey_id":`
 	const key = `"0193a1b2-0000-7000-8000-000000000001"`
@@ -50,6 +52,7 @@ func samples() []struct {
 		{e("LOCK_RELEASE", "https://x/y"), head + "lock_available" + tail + key + `,"lock_name":"https://x/y"}`},
 		{direct, head + "message" + tail + key + `,"message_id":` + id + `,"to_subkey_id":` + key + `}`},
 		{broadcast, head + "message" + tail + key + `,"message_id":` + id + `,"to_subkey_id":null}`},
+		{low, head + "balance_low" + tail + key + `,"webhook_id":` + id + `,"balance":95,"balance_low_units":100}`},
 		{e("PING_WEBHOOK", testWebhook.String()), head + "ping" + tail + key + `,"webhook_id":` + id + `}`},
 	}
 }

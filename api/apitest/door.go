@@ -21,6 +21,7 @@ type Reply struct {
 	Body      map[string]any
 	Cost      int64  // units charged
 	Remaining *int64 // units the key can still spend; nil when the answer does not tell
+	Replayed  bool   // it is the answer of an earlier call
 }
 
 // Door makes one call as a client would. tool is the operation's name without aanet_; an empty workspace
@@ -67,7 +68,7 @@ func (d direct) Call(t testing.TB, tool, key, workspace string, args Args) Reply
 		}
 	}
 	answer := d.service.Call(t.Context(), op, r)
-	reply := Reply{Status: answer.Status, Cost: answer.Cost, Remaining: answer.Remaining}
+	reply := Reply{Status: answer.Status, Cost: answer.Cost, Remaining: answer.Remaining, Replayed: answer.Meta["aanet/replayed"] == any(true)}
 	var shown any = answer.Out
 	if answer.Refusal != nil {
 		reply.Code, shown = string(answer.Refusal.Code), answer.Refusal

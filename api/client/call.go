@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -27,22 +28,33 @@ type Meta struct {
 	Remaining *int64 // units that the key can still spend; nil when the call was not authenticated
 	RequestID string // names the call to the operator
 	Attempts  int    // how often it was sent, 1 or more
+	Replayed  bool   // the answer is that of an earlier call with the same idempotency key
 }
 
 // CallOption changes one call.
 type CallOption func(*callOptions)
 
-type callOptions struct{ meta *Meta }
+type callOptions struct {
+	meta *Meta
+	key  string
+}
 
 // WithMeta fills m when the call returns, also when it was refused. Several calls at once need one each.
 func WithMeta(m *Meta) CallOption { return func(o *callOptions) { o.meta = m } }
+
+// WithIdempotencyKey makes a call that changes something safe to repeat, 1 to 255 printable ASCII characters: the
+// service does it once and gives every repeat within 24 hours the same answer. So the client repeats it too when
+// the connection is lost or the service is unavailable. Take a new key for each new call. Reads do not need one;
+// CreateWorkspace, CreateTrialWorkspace and DeleteWorkspace take none.
+func WithIdempotencyKey(key string) CallOption { return func(o *callOptions) { o.key = key } }
 
 // request is one call as the generated methods describe it.
 type request struct {
 	method    string
 	path      string // from /v1 on, escaped
 	workspace bool   // whether path starts below the workspace's address
-	read      bool   // changes nothing, so it may be repeated
+	read      bool   // doing it twice changes nothing more, so it may be repeated
+	takesKey  bool   // may be repeated with an idempotency key
 	input     []argument
 	header    map[string]string
 }
@@ -95,6 +107,11 @@ func call[Out any](ctx context.Context, c *Client, r request, options []CallOpti
 	var o callOptions
 	for _, option := range options {
 		option(&o)
+	}
+	if o.key != "" && r.takesKey {
+		headers := map[string]string{"Idempotency-Key": o.key}
+		maps.Copy(headers, r.header)
+		r.header, r.read = headers, true
 	}
 	body, target, err := c.prepare(r)
 	if err != nil {
@@ -211,6 +228,7 @@ func (c *Client) send(ctx context.Context, r request, target string, body []byte
 
 func metaOf(resp *http.Response) Meta {
 	m := Meta{Status: resp.StatusCode, RequestID: resp.Header.Get("X-Request-Id")}
+	m.Replayed = resp.Header.Get("Idempotent-Replayed") == "true"
 	m.Cost, _ = strconv.ParseInt(resp.Header.Get("X-AANet-Cost"), 10, 64) // absent: 0
 	if n, err := strconv.ParseInt(resp.Header.Get("X-AANet-Remaining-Balance"), 10, 64); err == nil {
 		m.Remaining = &n

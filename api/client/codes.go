@@ -16,6 +16,9 @@ const (
 	CodeFacilitatorError Code = "FACILITATOR_ERROR"
 	// CodeHeadersTooLarge is status 431. The request headers may have 16 KiB in all.
 	CodeHeadersTooLarge Code = "HEADERS_TOO_LARGE"
+	// CodeIdempotencyConflict is status 409. This idempotency key was used for another call within 24 hours. Take a new
+	// key for a new call.
+	CodeIdempotencyConflict Code = "IDEMPOTENCY_CONFLICT"
 	// CodeInsufficientBalance is status 402. The workspace's balance does not cover this call. The owner can deposit
 	// more.
 	CodeInsufficientBalance Code = "INSUFFICIENT_BALANCE"
@@ -56,6 +59,12 @@ const (
 	CodeRefundPending Code = "REFUND_PENDING"
 	// CodeScopeDenied is status 403. This is outside the path scope of this key.
 	CodeScopeDenied Code = "SCOPE_DENIED"
+	// CodeSpendLimitExceeded is status 402. This key's spend limit does not cover this call now. It will at
+	// available_at, if nothing else is spent; null: the price is above the limit.
+	CodeSpendLimitExceeded Code = "SPEND_LIMIT_EXCEEDED"
+	// CodeStaleFence is status 409. This key does not hold lock_name with this fencing_token, or its lease has run out.
+	// Nothing was changed: acquire the lock again and look at what was done meanwhile.
+	CodeStaleFence Code = "STALE_FENCE"
 	// CodeSubkeyLimit is status 409. This workspace has 10,000 sub-keys, which is the limit.
 	CodeSubkeyLimit Code = "SUBKEY_LIMIT"
 	// CodeSubkeyRevoked is status 409. This sub-key is revoked.

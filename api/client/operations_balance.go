@@ -8,8 +8,9 @@ import (
 
 // GetRemainingBalance: show what this key can spend, and who it is.
 //
-// remaining is the lesser of the workspace's balance and what is left of this key's cap (null: no cap), in units;
-// key tells kind, id, label, scope, cap and spend of the key you use. Free; any key. Refusals: UNAUTHENTICATED.
+// remaining is the least of the workspace's balance, what is left of this key's cap and what its spend limits leave
+// for now (null: none), in units; key tells kind, id, label, scope, cap and spend of the key you use. Free; any
+// key. Refusals: UNAUTHENTICATED.
 //
 // REST: GET /v1/balance. Who: any key. Units: 0.
 func (c *Client) GetRemainingBalance(ctx context.Context, options ...CallOption) (BalanceOut, error) {
@@ -23,6 +24,7 @@ func (c *Client) GetRemainingBalance(ctx context.Context, options ...CallOption)
 type BalanceOut struct {
 	Remaining          int64      `json:"remaining"`
 	KeyBudgetRemaining *int64     `json:"key_budget_remaining"`
+	KeyWindowRemaining *int64     `json:"key_window_remaining"`
 	WorkspaceBalance   int64      `json:"workspace_balance"`
 	WorkspaceID        string     `json:"workspace_id"`
 	Key                BalanceKey `json:"key"`
@@ -30,10 +32,12 @@ type BalanceOut struct {
 
 // BalanceKey is what GetRemainingBalance answers, or a part of it. Null is nil.
 type BalanceKey struct {
-	Kind            string  `json:"kind"`
-	SubkeyID        *string `json:"subkey_id"`
-	Label           *string `json:"label"`
-	PathScopePrefix *string `json:"path_scope_prefix"`
-	BudgetCap       *int64  `json:"budget_cap"`
-	SpentSoFar      int64   `json:"spent_so_far"`
+	Kind              string  `json:"kind"`
+	SubkeyID          *string `json:"subkey_id"`
+	Label             *string `json:"label"`
+	PathScopePrefix   *string `json:"path_scope_prefix"`
+	BudgetCap         *int64  `json:"budget_cap"`
+	SpentSoFar        int64   `json:"spent_so_far"`
+	SpendLimitPerHour *int64  `json:"spend_limit_per_hour"`
+	SpendLimitPerDay  *int64  `json:"spend_limit_per_day"`
 }

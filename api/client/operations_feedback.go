@@ -28,6 +28,7 @@ type SubmitFeedbackIn struct {
 func (c *Client) SubmitFeedback(ctx context.Context, in SubmitFeedbackIn, options ...CallOption) (FeedbackOut, error) {
 	return call[FeedbackOut](ctx, c, request{
 		method: "POST", path: "/v1/feedback",
+		takesKey: true,
 		input: []argument{
 			{"category", in.Category},
 			{"title", in.Title},

@@ -63,6 +63,10 @@ type WriteFileIn struct {
 	IfMatch *string
 	// Append a line that names this workspace.
 	Stamp bool
+	// Only while you hold this lock, with fencing_token; else STALE_FENCE.
+	LockName *string
+	// The token that acquire_lock gave for lock_name.
+	FencingToken *int64
 	// Sends the header If-None-Match: *, which REST has and MCP has not.
 	IfNoneMatch bool
 }
@@ -70,20 +74,23 @@ type WriteFileIn struct {
 // WriteFile: write a whole text file.
 //
 // Creates or replaces a text file of at most 1 MiB of UTF-8 and returns its new etag. With if_match the write
-// happens only while the file still has that etag, else CONFLICT with current_etag: read, merge, retry. stamp
-// appends a line that names the workspace. Directories come from paths. Costs 8 units + 2 per started KiB.
-// Refusals: CONFLICT, IS_DIRECTORY, NOT_A_DIRECTORY, TOO_LARGE, SCOPE_DENIED, INSUFFICIENT_BALANCE,
-// BUDGET_EXCEEDED.
+// happens only while the file still has that etag, else CONFLICT with current_etag: read, merge, retry. With
+// lock_name and fencing_token only while you hold that lock, else STALE_FENCE. stamp appends a line that names the
+// workspace. Directories come from paths. Costs 8 units + 2 per started KiB. Refusals: CONFLICT, IS_DIRECTORY,
+// NOT_A_DIRECTORY, TOO_LARGE, SCOPE_DENIED, INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.
 //
 // REST: PUT /v1/workspaces/{workspace_id}/files/{path...}. Who: any key. Units: 8 + 2 per started KiB.
 func (c *Client) WriteFile(ctx context.Context, in WriteFileIn, options ...CallOption) (WriteFileOut, error) {
 	return call[WriteFileOut](ctx, c, request{
 		method: "PUT", path: "/files/" + escapePath(in.Path),
 		workspace: true,
+		takesKey:  true,
 		input: []argument{
 			{"content", in.Content},
 			{"if_match", given(in.IfMatch)},
 			{"stamp", unlessZero(in.Stamp)},
+			{"lock_name", given(in.LockName)},
+			{"fencing_token", given(in.FencingToken)},
 		},
 		header: map[string]string{
 			"If-None-Match": ifSet(in.IfNoneMatch),
@@ -108,25 +115,32 @@ type AppendFileIn struct {
 	IfMatch *string
 	// Append a line that names this workspace, too.
 	Stamp bool
+	// Only while you hold this lock, with fencing_token; else STALE_FENCE.
+	LockName *string
+	// The token that acquire_lock gave for lock_name.
+	FencingToken *int64
 }
 
 // AppendFile: append text to a file.
 //
 // Adds text to the end of a file exactly as given (no newline is added) and creates the file when it does not
-// exist. Parallel appends all arrive, each in one piece. With if_match only while the file has that etag. appended
-// is the number of bytes added. The file may have 1 MiB in all. Costs 8 units + 2 per started KiB appended.
-// Refusals: CONFLICT, IS_DIRECTORY, NOT_A_DIRECTORY, TOO_LARGE, SCOPE_DENIED, INSUFFICIENT_BALANCE,
-// BUDGET_EXCEEDED.
+// exist. Parallel appends all arrive, each in one piece. With if_match only while the file has that etag; with
+// lock_name and fencing_token only while you hold that lock (STALE_FENCE). appended is the number of bytes added.
+// The file may have 1 MiB in all. Costs 8 units + 2 per started KiB appended. Refusals: CONFLICT, IS_DIRECTORY,
+// NOT_A_DIRECTORY, TOO_LARGE, SCOPE_DENIED, INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.
 //
 // REST: POST /v1/workspaces/{workspace_id}/files/{path...}. Who: any key. Units: 8 + 2 per started KiB.
 func (c *Client) AppendFile(ctx context.Context, in AppendFileIn, options ...CallOption) (AppendFileOut, error) {
 	return call[AppendFileOut](ctx, c, request{
 		method: "POST", path: "/files/" + escapePath(in.Path),
 		workspace: true,
+		takesKey:  true,
 		input: []argument{
 			{"content", in.Content},
 			{"if_match", given(in.IfMatch)},
 			{"stamp", unlessZero(in.Stamp)},
+			{"lock_name", given(in.LockName)},
+			{"fencing_token", given(in.FencingToken)},
 		},
 	}, options)
 }
@@ -144,21 +158,29 @@ type DeleteFileIn struct {
 	Path string
 	// Only while the file has this etag.
 	IfMatch *string
+	// Only while you hold this lock, with fencing_token; else STALE_FENCE.
+	LockName *string
+	// The token that acquire_lock gave for lock_name.
+	FencingToken *int64
 }
 
 // DeleteFile: delete a file.
 //
-// Deletes one file; its directory is gone with its last file. With if_match only while the file has that etag.
-// Directories cannot be deleted as such (IS_DIRECTORY). Costs 1 unit. Refusals: NOT_FOUND, CONFLICT, IS_DIRECTORY,
-// SCOPE_DENIED, INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.
+// Deletes one file; its directory is gone with its last file. With if_match only while the file has that etag; with
+// lock_name and fencing_token only while you hold that lock (STALE_FENCE). Directories cannot be deleted as such
+// (IS_DIRECTORY). Costs 1 unit. Refusals: NOT_FOUND, CONFLICT, IS_DIRECTORY, SCOPE_DENIED, INSUFFICIENT_BALANCE,
+// BUDGET_EXCEEDED.
 //
 // REST: DELETE /v1/workspaces/{workspace_id}/files/{path...}. Who: any key. Units: 1.
 func (c *Client) DeleteFile(ctx context.Context, in DeleteFileIn, options ...CallOption) (DeleteFileOut, error) {
 	return call[DeleteFileOut](ctx, c, request{
 		method: "DELETE", path: "/files/" + escapePath(in.Path),
 		workspace: true,
+		takesKey:  true,
 		input: []argument{
 			{"if_match", given(in.IfMatch)},
+			{"lock_name", given(in.LockName)},
+			{"fencing_token", given(in.FencingToken)},
 		},
 	}, options)
 }

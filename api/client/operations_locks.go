@@ -27,6 +27,7 @@ func (c *Client) AcquireLock(ctx context.Context, in AcquireLockIn, options ...C
 	return call[AcquireLockOut](ctx, c, request{
 		method: "PUT", path: "/locks/" + escapePath(in.Name),
 		workspace: true,
+		takesKey:  true,
 		input: []argument{
 			{"lease_seconds", in.LeaseSeconds},
 		},
@@ -60,6 +61,7 @@ func (c *Client) RenewLock(ctx context.Context, in RenewLockIn, options ...CallO
 	return call[RenewLockOut](ctx, c, request{
 		method: "PATCH", path: "/locks/" + escapePath(in.Name),
 		workspace: true,
+		takesKey:  true,
 		input: []argument{
 			{"lease_seconds", in.LeaseSeconds},
 		},
@@ -89,6 +91,7 @@ func (c *Client) ReleaseLock(ctx context.Context, in ReleaseLockIn, options ...C
 	return call[ReleaseLockOut](ctx, c, request{
 		method: "DELETE", path: "/locks/" + escapePath(in.Name),
 		workspace: true,
+		takesKey:  true,
 	}, options)
 }
 

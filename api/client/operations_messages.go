@@ -28,6 +28,7 @@ func (c *Client) SendMessage(ctx context.Context, in SendMessageIn, options ...C
 	return call[SendMessageOut](ctx, c, request{
 		method: "POST", path: "/messages",
 		workspace: true,
+		takesKey:  true,
 		input: []argument{
 			{"body", in.Body},
 			{"to_subkey_id", given(in.ToSubkeyID)},

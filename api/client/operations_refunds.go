@@ -28,6 +28,7 @@ func (c *Client) RequestRefund(ctx context.Context, in RequestRefundIn, options 
 	return call[RequestRefundOut](ctx, c, request{
 		method: "POST", path: "/refunds",
 		workspace: true,
+		takesKey:  true,
 		input: []argument{
 			{"network", in.Network},
 			{"destination_address", in.DestinationAddress},

@@ -15,24 +15,31 @@ type MintSubkeyIn struct {
 	PathScopePrefix *string
 	// Units the key may spend in all.
 	BudgetCap *int64
+	// Units the key may spend in any hour.
+	SpendLimitPerHour *int64
+	// Units the key may spend in any 24 hours.
+	SpendLimitPerDay *int64
 }
 
 // MintSubkey: mint a key for one agent.
 //
 // Makes a sub-key, shown this once. path_scope_prefix limits it to that path and everything below it, by whole
-// segments (files and lock names; messages are not scoped); budget_cap limits what it may spend, in units (1 to
-// 2^53-1). At most 10,000 a workspace. Free; owner key. Refusals: OWNER_ONLY, INVALID_ARGUMENT, WORKSPACE_BLOCKED,
-// SUBKEY_LIMIT.
+// segments (files and lock names; messages are not scoped); budget_cap limits what it may spend in all,
+// spend_limit_per_hour and spend_limit_per_day in any hour and day (units, 1 to 2^53-1). At most 10,000 a
+// workspace. Free; owner key. Refusals: OWNER_ONLY, INVALID_ARGUMENT, WORKSPACE_BLOCKED, SUBKEY_LIMIT.
 //
 // REST: POST /v1/workspaces/{workspace_id}/subkeys. Who: owner. Units: 0.
 func (c *Client) MintSubkey(ctx context.Context, in MintSubkeyIn, options ...CallOption) (MintSubkeyOut, error) {
 	return call[MintSubkeyOut](ctx, c, request{
 		method: "POST", path: "/subkeys",
 		workspace: true,
+		takesKey:  true,
 		input: []argument{
 			{"label", in.Label},
 			{"path_scope_prefix", given(in.PathScopePrefix)},
 			{"budget_cap", given(in.BudgetCap)},
+			{"spend_limit_per_hour", given(in.SpendLimitPerHour)},
+			{"spend_limit_per_day", given(in.SpendLimitPerDay)},
 		},
 	}, options)
 }
@@ -59,14 +66,16 @@ func (c *Client) ListSubkeys(ctx context.Context, options ...CallOption) ([]Subk
 
 // SubkeyOut is what ListSubkeys or UpdateSubkey answers, or a part of it. Null is nil.
 type SubkeyOut struct {
-	SubkeyID        string     `json:"subkey_id"`
-	Label           string     `json:"label"`
-	PathScopePrefix *string    `json:"path_scope_prefix"`
-	BudgetCap       *int64     `json:"budget_cap"`
-	SpentSoFar      int64      `json:"spent_so_far"` // units of $0.00001
-	Revoked         bool       `json:"revoked"`
-	CreatedAt       time.Time  `json:"created_at"`
-	LastUsedAt      *time.Time `json:"last_used_at"`
+	SubkeyID          string     `json:"subkey_id"`
+	Label             string     `json:"label"`
+	PathScopePrefix   *string    `json:"path_scope_prefix"`
+	BudgetCap         *int64     `json:"budget_cap"`
+	SpentSoFar        int64      `json:"spent_so_far"` // units of $0.00001
+	Revoked           bool       `json:"revoked"`
+	CreatedAt         time.Time  `json:"created_at"`
+	LastUsedAt        *time.Time `json:"last_used_at"`
+	SpendLimitPerHour *int64     `json:"spend_limit_per_hour"`
+	SpendLimitPerDay  *int64     `json:"spend_limit_per_day"`
 }
 
 // UpdateSubkeyIn is the input of UpdateSubkey. Pointers are optional; nil is not sent.
@@ -77,22 +86,32 @@ type UpdateSubkeyIn struct {
 	PathScopePrefix *string
 	// The new cap in units; null leaves it.
 	BudgetCap *int64
+	// The new limit for any hour in units; null leaves it.
+	SpendLimitPerHour *int64
+	// The new limit for any 24 hours in units; null leaves it.
+	SpendLimitPerDay *int64
+	// Limits to take away: path_scope_prefix, budget_cap, spend_limit_per_hour, spend_limit_per_day.
+	Clear *[]string
 }
 
-// UpdateSubkey: change a sub-key's scope or cap.
+// UpdateSubkey: change a sub-key's scope, cap or limits.
 //
-// Changes only the fields given; null or absent leaves a field as it is. It binds from the key's next call. A cap
-// below what was spent stops the key. Free; owner key. Refusals: OWNER_ONLY, NOT_FOUND, SUBKEY_REVOKED,
-// INVALID_ARGUMENT.
+// Changes only the fields given; null or absent leaves a field as it is; clear takes limits away. It binds from the
+// key's next call. A cap below what was spent stops the key. Free; owner key. Refusals: OWNER_ONLY, NOT_FOUND,
+// SUBKEY_REVOKED, INVALID_ARGUMENT.
 //
 // REST: PATCH /v1/workspaces/{workspace_id}/subkeys/{subkey_id}. Who: owner. Units: 0.
 func (c *Client) UpdateSubkey(ctx context.Context, in UpdateSubkeyIn, options ...CallOption) (SubkeyOut, error) {
 	return call[SubkeyOut](ctx, c, request{
 		method: "PATCH", path: "/subkeys/" + escapeSegment(in.SubkeyID),
 		workspace: true,
+		takesKey:  true,
 		input: []argument{
 			{"path_scope_prefix", given(in.PathScopePrefix)},
 			{"budget_cap", given(in.BudgetCap)},
+			{"spend_limit_per_hour", given(in.SpendLimitPerHour)},
+			{"spend_limit_per_day", given(in.SpendLimitPerDay)},
+			{"clear", given(in.Clear)},
 		},
 	}, options)
 }
@@ -113,6 +132,7 @@ func (c *Client) RevokeSubkey(ctx context.Context, in RevokeSubkeyIn, options ..
 	return call[RevokeSubkeyOut](ctx, c, request{
 		method: "DELETE", path: "/subkeys/" + escapeSegment(in.SubkeyID),
 		workspace: true,
+		takesKey:  true,
 	}, options)
 }
 

@@ -11,16 +11,19 @@ import (
 type RegisterWebhookIn struct {
 	// Where to post events: https, public, at most 2,048 bytes.
 	URL string
-	// Any of file_write, file_delete, lock_available, message.
+	// Any of file_write, file_delete, lock_available, message, balance_low.
 	Events []string
+	// With balance_low: warn when the balance falls below this; null: 1000.
+	BalanceLowUnits *int64
 }
 
 // RegisterWebhook: register an https endpoint for events.
 //
-// Events of the workspace (file_write, file_delete, lock_available, message: any non-empty subset) are posted to
-// url, signed with secret, which is shown this once. url: https, a public address, port 443 or from 1024 on, at
-// most 2,048 bytes. At least once, retried with back-off for 24 h; ten failed attempts in a row disable it. At most
-// 5 active. Free; each delivery attempt costs 2 units. Owner key. Refusals: OWNER_ONLY, INVALID_ARGUMENT,
+// Events of the workspace (file_write, file_delete, lock_available, message, balance_low: any non-empty subset) are
+// posted to url, signed with secret, which is shown this once. url: https, a public address, port 443 or from 1024
+// on, at most 2,048 bytes. At least once, retried with back-off for 24 h; ten failed attempts in a row disable it.
+// balance_low warns once when the balance falls below balance_low_units, and again after money came in. At most 5
+// active. Free; each delivery attempt costs 2 units. Owner key. Refusals: OWNER_ONLY, INVALID_ARGUMENT,
 // WORKSPACE_BLOCKED, WEBHOOK_LIMIT.
 //
 // REST: POST /v1/workspaces/{workspace_id}/webhooks. Who: owner. Units: 0.
@@ -28,19 +31,22 @@ func (c *Client) RegisterWebhook(ctx context.Context, in RegisterWebhookIn, opti
 	return call[RegisterWebhookOut](ctx, c, request{
 		method: "POST", path: "/webhooks",
 		workspace: true,
+		takesKey:  true,
 		input: []argument{
 			{"url", in.URL},
 			{"events", in.Events},
+			{"balance_low_units", given(in.BalanceLowUnits)},
 		},
 	}, options)
 }
 
 // RegisterWebhookOut is what RegisterWebhook answers, or a part of it. Null is nil.
 type RegisterWebhookOut struct {
-	WebhookID string   `json:"webhook_id"`
-	URL       string   `json:"url"`
-	Events    []string `json:"events"`
-	Secret    string   `json:"secret"`
+	WebhookID       string   `json:"webhook_id"`
+	URL             string   `json:"url"`
+	Events          []string `json:"events"`
+	Secret          string   `json:"secret"`
+	BalanceLowUnits *int64   `json:"balance_low_units"`
 }
 
 // ListWebhooks: list the webhooks.
@@ -59,12 +65,13 @@ func (c *Client) ListWebhooks(ctx context.Context, options ...CallOption) ([]Web
 
 // WebhookOut is what ListWebhooks or EnableWebhook answers, or a part of it. Null is nil.
 type WebhookOut struct {
-	WebhookID      string    `json:"webhook_id"`
-	URL            string    `json:"url"`
-	Events         []string  `json:"events"`
-	Active         bool      `json:"active"`
-	DisabledReason *string   `json:"disabled_reason"`
-	CreatedAt      time.Time `json:"created_at"`
+	WebhookID       string    `json:"webhook_id"`
+	URL             string    `json:"url"`
+	Events          []string  `json:"events"`
+	Active          bool      `json:"active"`
+	DisabledReason  *string   `json:"disabled_reason"`
+	CreatedAt       time.Time `json:"created_at"`
+	BalanceLowUnits *int64    `json:"balance_low_units"`
 }
 
 // DeleteWebhookIn is the input of DeleteWebhook. Pointers are optional; nil is not sent.
@@ -83,6 +90,7 @@ func (c *Client) DeleteWebhook(ctx context.Context, in DeleteWebhookIn, options 
 	return call[DeleteWebhookOut](ctx, c, request{
 		method: "DELETE", path: "/webhooks/" + escapeSegment(in.WebhookID),
 		workspace: true,
+		takesKey:  true,
 	}, options)
 }
 
@@ -147,6 +155,7 @@ func (c *Client) PingWebhook(ctx context.Context, in PingWebhookIn, options ...C
 	return call[PingWebhookOut](ctx, c, request{
 		method: "POST", path: "/webhooks/" + escapeSegment(in.WebhookID) + "/ping",
 		workspace: true,
+		takesKey:  true,
 	}, options)
 }
 
@@ -178,6 +187,7 @@ func (c *Client) RedeliverEvents(ctx context.Context, in RedeliverEventsIn, opti
 	return call[RedeliverOut](ctx, c, request{
 		method: "POST", path: "/webhooks/" + escapeSegment(in.WebhookID) + "/redeliver",
 		workspace: true,
+		takesKey:  true,
 		input: []argument{
 			{"delivery_id", given(in.DeliveryID)},
 			{"since", given(in.Since)},
@@ -209,6 +219,7 @@ func (c *Client) EnableWebhook(ctx context.Context, in EnableWebhookIn, options 
 	return call[WebhookOut](ctx, c, request{
 		method: "POST", path: "/webhooks/" + escapeSegment(in.WebhookID) + "/enable",
 		workspace: true,
+		takesKey:  true,
 	}, options)
 }
 
@@ -228,6 +239,7 @@ func (c *Client) RotateWebhookSecret(ctx context.Context, in RotateWebhookSecret
 	return call[RotateSecretOut](ctx, c, request{
 		method: "POST", path: "/webhooks/" + escapeSegment(in.WebhookID) + "/rotate-secret",
 		workspace: true,
+		takesKey:  true,
 	}, options)
 }
 

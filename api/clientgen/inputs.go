@@ -49,11 +49,14 @@ func writeRequest(b *bytes.Buffer, o *api.Op) {
 	if o.ReadOnly {
 		b.WriteString("read: true,\n")
 	}
+	if o.TakesIdempotencyKey() {
+		b.WriteString("takesKey: true,\n")
+	}
 	var arguments, headers []string
 	for i := range o.In.Fields {
 		f := &o.In.Fields[i]
 		switch {
-		case slices.Contains(o.PathParams(), f.Name):
+		case slices.Contains(o.PathParams(), f.Name), f.HeaderOnly:
 		case f.Hidden:
 			headers = append(headers, fmt.Sprintf("%q: ifSet(in.%s),\n", headerName(f.Name), goName(f.Name)))
 		default:
@@ -112,7 +115,10 @@ func argument(f *api.Field) string {
 	return "in." + goName(f.Name)
 }
 
-func hasInput(o *api.Op) bool { return len(o.In.Fields) > 0 }
+// hasInput tells whether a method has an input; an idempotency key is an option of the call.
+func hasInput(o *api.Op) bool {
+	return slices.ContainsFunc(o.In.Fields, func(f api.Field) bool { return !f.HeaderOnly })
+}
 
 func writeInput(b *bytes.Buffer, o *api.Op) error {
 	method := goName(o.Name)
@@ -120,6 +126,9 @@ func writeInput(b *bytes.Buffer, o *api.Op) error {
 	fmt.Fprintf(b, "type %sIn struct {\n", method)
 	for i := range o.In.Fields {
 		f := &o.In.Fields[i]
+		if f.HeaderOnly {
+			continue
+		}
 		kind, err := inputType(o, f)
 		if err != nil {
 			return fmt.Errorf("input %s: %w", f.Name, err)

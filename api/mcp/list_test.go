@@ -19,6 +19,21 @@ var update = flag.Bool("update", false, "write the generated reference anew")
 var added = map[string][]string{
 	"aanet_read_file":    {"limit", "after", "offset", "max_bytes"},
 	"aanet_get_activity": {"before_seq"},
+	"aanet_write_file":   {"lock_name", "fencing_token", "idempotency_key"},
+	"aanet_append_file":  {"lock_name", "fencing_token", "idempotency_key"},
+	"aanet_delete_file":  {"lock_name", "fencing_token", "idempotency_key"},
+	"aanet_mint_subkey":  {"spend_limit_per_hour", "spend_limit_per_day", "idempotency_key"},
+
+	"aanet_update_subkey":    {"spend_limit_per_hour", "spend_limit_per_day", "clear", "idempotency_key"},
+	"aanet_revoke_subkey":    {"idempotency_key"},
+	"aanet_acquire_lock":     {"idempotency_key"},
+	"aanet_renew_lock":       {"idempotency_key"},
+	"aanet_release_lock":     {"idempotency_key"},
+	"aanet_send_message":     {"idempotency_key"},
+	"aanet_register_webhook": {"balance_low_units", "idempotency_key"},
+	"aanet_delete_webhook":   {"idempotency_key"},
+	"aanet_request_refund":   {"idempotency_key"},
+	"aanet_submit_feedback":  {"idempotency_key"},
 }
 
 type listedTool struct {

@@ -76,6 +76,8 @@ func (in *input) query(raw string) {
 			in.fault(name, "is in the address and cannot be given again")
 		case known && field.Hidden:
 			in.fault(name, "is not an argument of this operation")
+		case known && field.HeaderOnly:
+			in.fault(name, "is sent as the header "+field.Header)
 		case known && in.op.HasBody():
 			in.fault(name, "belongs in the body, not in the query")
 		case known && len(query[name]) > 1:
@@ -91,10 +93,12 @@ func (in *input) body(fields map[string]any, method string) {
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		_, inAddress := in.params[name]
 		_, inQuery := in.values[name]
-		_, known := in.op.In.Field(name)
+		field, known := in.op.In.Field(name)
 		switch {
 		case inAddress:
 			in.fault(name, "is in the address and cannot be given again")
+		case known && field.HeaderOnly:
+			in.fault(name, "is sent as the header "+field.Header)
 		case inQuery:
 			in.fault(name, "is given in the query and in the body")
 		case known && (method == http.MethodGet || method == http.MethodHead):

@@ -103,6 +103,9 @@ func parameters(op *api.Op) []any {
 		switch {
 		case f.Hidden:
 			list = append(list, headerParameter("If-None-Match", "*: create only; CONFLICT when the file exists."))
+		case f.HeaderOnly:
+			list = append(list, headerParameter(f.Header, f.Doc))
+			continue
 		case !op.HasBody() && !slices.Contains(op.PathParams(), f.Name):
 			list = append(list, object{"name": f.Name, "in": "query", "required": f.Required, "schema": withoutDoc(&f), "description": f.Doc})
 		}
@@ -129,14 +132,17 @@ func withoutDoc(f *api.Field) object {
 	return schema
 }
 
-// requestBody has the inputs that are not in the address.
+// requestBody has the inputs that are not in the address or in a header of their own.
 func requestBody(op *api.Op) object {
 	schema := op.InputSchema()
-	inAddress := func(name string) bool { return slices.Contains(op.PathParams(), name) }
-	schema["properties"] = slices.DeleteFunc(schema["properties"].(api.Properties), func(p api.Property) bool { return inAddress(p.Name) })
+	elsewhere := func(name string) bool {
+		f, known := op.In.Field(name)
+		return slices.Contains(op.PathParams(), name) || known && f.HeaderOnly
+	}
+	schema["properties"] = slices.DeleteFunc(schema["properties"].(api.Properties), func(p api.Property) bool { return elsewhere(p.Name) })
 	required := false
 	if names, ok := schema["required"].([]string); ok {
-		names = slices.DeleteFunc(names, inAddress)
+		names = slices.DeleteFunc(names, elsewhere)
 		delete(schema, "required")
 		if required = len(names) > 0; required {
 			schema["required"] = names

@@ -30,6 +30,7 @@ func problemSchema() object {
 			{Name: "lease_expires_at", Schema: object{"type": "string", "format": "date-time", "description": "With LOCK_HELD."}},
 			{Name: "required", Schema: object{"type": "integer", "description": "With 402: the price in units."}},
 			{Name: "available", Schema: object{"type": "integer", "description": "With 402: the units that there are."}},
+			{Name: "available_at", Schema: object{"type": []string{"string", "null"}, "format": "date-time", "description": "With SPEND_LIMIT_EXCEEDED: when the limit will let the call through; null: never."}},
 		},
 		"required": []string{"type", "title", "status", "code", "detail"},
 	}
@@ -42,6 +43,7 @@ func headerObjects() object {
 		"X-AANet-Remaining-Balance": header("integer", "Units that this key can still spend."),
 		"X-AANet-Next-Offset":       header("integer", "With Accept: text/plain: the byte at which the rest of the file begins."),
 		"X-Request-Id":              header("string", "Names this call in the operator's log."),
+		"Idempotent-Replayed":       header("boolean", "true: this is the answer of an earlier call with the same Idempotency-Key."),
 		"ETag":                      header("string", "The file's version, quoted."),
 		"Retry-After":               header("integer", "Seconds after which to try again."),
 	}
@@ -65,6 +67,9 @@ func headersOf(op *api.Op) object {
 	names := []string{"X-AANet-Cost", "X-Request-Id"}
 	if op.Who != api.Anyone {
 		names = append(names, "X-AANet-Remaining-Balance")
+	}
+	if op.TakesIdempotencyKey() {
+		names = append(names, "Idempotent-Replayed")
 	}
 	if hasEtag(op) {
 		names = append(names, "ETag")

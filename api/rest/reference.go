@@ -19,7 +19,7 @@ type described struct {
 	Refusals                                           []api.Code
 }
 
-// describedInput is one input; Where is "address", "query" or "body".
+// describedInput is one input; Where is "address", "query", "body" or a header.
 type describedInput struct {
 	Name, Type, Where, Need, Doc string
 }
@@ -95,6 +95,8 @@ func whereOf(op *api.Op, f api.Field) string {
 	switch {
 	case slices.Contains(op.PathParams(), f.Name):
 		return "address"
+	case f.HeaderOnly:
+		return "header " + f.Header
 	case op.HasBody():
 		return "body"
 	}

@@ -26,7 +26,10 @@ func refusalsOf(op *api.Op) []api.Code {
 	found[api.OwnerOnly] = op.Who == api.Owner
 	found[api.TrialNotAllowed] = op.NotForTrials
 	priced := op.Price.Base > 0 || op.Price.PerKiB > 0
-	found[api.InsufficientBalance], found[api.BudgetExceeded] = priced, priced
+	found[api.InsufficientBalance], found[api.BudgetExceeded], found[api.SpendLimitExceeded] = priced, priced, priced
+	found[api.IdempotencyConflict] = op.TakesIdempotencyKey()
+	_, fenced := op.In.Field("fencing_token")
+	found[api.StaleFence] = fenced
 	for _, word := range codeInDoc.FindAllString(op.Doc, -1) {
 		if _, ok := known[api.Code(word)]; ok {
 			found[api.Code(word)] = true

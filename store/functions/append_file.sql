@@ -1,9 +1,11 @@
 -- Adds text to the end of a file, or makes the file. A small file is one piece; behind a larger one
 -- the text becomes a chunk, so that an append costs the same whatever the file's size.
 -- Locks the workspace row. p_size_max: bytes a file may have.
--- May refuse: admit's codes, SCOPE_DENIED, IS_DIRECTORY, NOT_A_DIRECTORY, CONFLICT (current_etag), TOO_LARGE, afford's codes.
+-- p_lock, p_token: only while the caller holds that lock with that fencing token; null: whatever is held
+-- p_once: functions/replay.sql
+-- May refuse: admit's codes, SCOPE_DENIED, IDEMPOTENCY_CONFLICT, STALE_FENCE, IS_DIRECTORY, NOT_A_DIRECTORY, CONFLICT (current_etag), TOO_LARGE, afford's codes.
 create or replace function append_file(p_workspace uuid, p_key bytea, p_want text, p_guard integer, p_operation text, p_price bigint,
-    p_path text, p_ancestors text[], p_content text, p_size integer, p_if_match text, p_size_max integer,
+    p_path text, p_ancestors text[], p_content text, p_size integer, p_if_match text, p_size_max integer, p_lock text, p_token bigint, p_once jsonb,
     out code text, out info jsonb, out cost bigint, out remaining bigint, out etag text, out created boolean)
 language plpgsql as $$
 declare
@@ -13,8 +15,13 @@ declare
     old_size   integer;
     old_chunks integer;
 begin
-    if a.code is null and not in_scope(a.scope, p_path) then
+    if a.code is null and (not in_scope(a.scope, p_path) or p_lock is not null and not in_scope(a.scope, p_lock)) then
         a.code := 'SCOPE_DENIED';
+    elsif p_once is not null then
+        a := replay(a, p_once);
+    end if;
+    if a.code is null and p_lock is not null and not holds_lock(a, p_lock, p_token) then
+        a.code := 'STALE_FENCE';
     elsif a.code is null then
         select f.ctid, f.etag, f.size, f.chunks into old_at, old_etag, old_size, old_chunks
           from files f where f.workspace_id = p_workspace and f.path = p_path;
@@ -48,5 +55,8 @@ begin
         end if;
     end if;
     a := settle(a, p_operation, p_path, p_price, p_etag => etag);
+    if p_once is not null then
+        perform keep(a, p_once, jsonb_build_array(etag, created));
+    end if;
     code := a.code; info := a.info; cost := a.cost; remaining := a.remaining;
 end $$;

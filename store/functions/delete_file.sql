@@ -1,7 +1,9 @@
 -- Deletes one file. Locks the workspace row.
--- May refuse: admit's codes, SCOPE_DENIED, IS_DIRECTORY, NOT_FOUND, CONFLICT (current_etag), afford's codes.
+-- p_lock, p_token: only while the caller holds that lock with that fencing token; null: whatever is held
+-- p_once: functions/replay.sql
+-- May refuse: admit's codes, SCOPE_DENIED, IDEMPOTENCY_CONFLICT, STALE_FENCE, IS_DIRECTORY, NOT_FOUND, CONFLICT (current_etag), afford's codes.
 create or replace function delete_file(p_workspace uuid, p_key bytea, p_want text, p_guard integer, p_operation text, p_price bigint,
-    p_path text, p_if_match text,
+    p_path text, p_if_match text, p_lock text, p_token bigint, p_once jsonb,
     out code text, out info jsonb, out cost bigint, out remaining bigint)
 language plpgsql as $$
 declare
@@ -10,8 +12,13 @@ declare
     old_etag   text;
     old_chunks integer;
 begin
-    if a.code is null and not in_scope(a.scope, p_path) then
+    if a.code is null and (not in_scope(a.scope, p_path) or p_lock is not null and not in_scope(a.scope, p_lock)) then
         a.code := 'SCOPE_DENIED';
+    elsif p_once is not null then
+        a := replay(a, p_once);
+    end if;
+    if a.code is null and p_lock is not null and not holds_lock(a, p_lock, p_token) then
+        a.code := 'STALE_FENCE';
     elsif a.code is null then
         select f.ctid, f.etag, f.chunks into old_at, old_etag, old_chunks from files f where f.workspace_id = p_workspace and f.path = p_path;
         if old_etag is null then
@@ -29,5 +36,8 @@ begin
         end if;
     end if;
     a := settle(a, p_operation, p_path, p_price);
+    if p_once is not null then
+        perform keep(a, p_once, jsonb_build_array());
+    end if;
     code := a.code; info := a.info; cost := a.cost; remaining := a.remaining;
 end $$;

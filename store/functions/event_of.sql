@@ -8,5 +8,6 @@ language sql immutable parallel safe as $$
         when 'LOCK_RELEASE' then 'lock_available'
         when 'SEND_MESSAGE' then 'message'
         when 'PING_WEBHOOK' then 'ping'
+        when 'BALANCE_LOW' then 'balance_low'
     end
 $$;

@@ -16,7 +16,7 @@ begin
     update workspaces
        set balance = n.balance, granted = n.granted, spent = n.spent, owner_spent = n.owner_spent, blocked = n.blocked,
            seq = n.seq, last_ts = n.last_ts, refusal_tokens = n.refusal_tokens, refusal_at = n.refusal_at,
-           delivery_spent = n.delivery_spent, webhooks = n.webhooks
+           delivery_spent = n.delivery_spent, webhooks = n.webhooks, low_at = n.low_at
      where workspace_id = p_workspace;
     held := set_config('aanet.tally', '', true);
 end $$;

@@ -51,6 +51,12 @@ begin
     delete from webhooks x where x.workspace_id = p_workspace and x.webhook_id in (
         select y.webhook_id from webhooks y where y.workspace_id = p_workspace order by y.webhook_id limit room);
     get diagnostics freed = row_count; room := room - freed;
+    delete from idempotency_keys x where x.workspace_id = p_workspace and (x.caller, x.once_key) in (
+        select y.caller, y.once_key from idempotency_keys y where y.workspace_id = p_workspace order by y.caller, y.once_key limit room);
+    get diagnostics freed = row_count; room := room - freed;
+    delete from retired_keys x where x.workspace_id = p_workspace and x.key_hash in (
+        select y.key_hash from retired_keys y where y.workspace_id = p_workspace order by y.key_hash limit room);
+    get diagnostics freed = row_count; room := room - freed;
     delete from keys x where x.workspace_id = p_workspace and x.key_hash in (
         select y.key_hash from keys y where y.workspace_id = p_workspace order by y.key_hash limit room);
     get diagnostics freed = row_count; room := room - freed;

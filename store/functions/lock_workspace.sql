@@ -8,7 +8,7 @@ declare
 begin
     select workspace_id, trial_expires_at, blocked, deleted_at is not null,
            balance, granted, spent, owner_spent, seq, last_ts, refusal_tokens, refusal_at,
-           delivery_spent, webhooks
+           delivery_spent, webhooks, low_at
       into t
       from workspaces where workspace_id = p_workspace for no key update;
     return t;

@@ -1,4 +1,5 @@
--- Queues a call's event for the active webhooks that want it; a ping is for the one that its row names.
+-- Queues a call's event for the active webhooks that want it; a ping and a warning of a low balance are for
+-- the one that their row names.
 -- Money that came wakes those that wait for it. settle calls this for successful calls of workspaces
 -- that have active webhooks. The caller holds the workspace row, so no delivery is queued unseen by
 -- the engine: due_at is set here, and cleared (finish_attempts) under that same lock.
@@ -16,7 +17,7 @@ begin
     end if;
     for w in
         select h.webhook_id, h.due_at from webhooks h
-         where h.workspace_id = p_workspace and h.active and (event = any(h.events) or event = 'ping' and h.webhook_id::text = p_path)
+         where h.workspace_id = p_workspace and h.active and (event = any(h.events) and event <> 'balance_low' or event in ('ping', 'balance_low') and h.webhook_id::text = p_path)
     loop
         insert into webhook_deliveries (workspace_id, webhook_id, turn, seq, queued_at)
         values (p_workspace, w.webhook_id, p_seq, p_seq, p_now);

@@ -1,8 +1,8 @@
 -- Queues events of the log once more for one webhook. p_seqs that are no events, or wait already, are
 -- left out; queued counts the others. Locks the workspace row.
--- May refuse: admit's codes, NOT_FOUND, WEBHOOK_DISABLED.
+-- May refuse: admit's codes, IDEMPOTENCY_CONFLICT, NOT_FOUND, WEBHOOK_DISABLED.
 create or replace function redeliver_events(p_workspace uuid, p_key bytea, p_want text, p_guard integer, p_operation text, p_price bigint,
-    p_webhook uuid, p_seqs bigint[],
+    p_webhook uuid, p_seqs bigint[], p_once jsonb,
     out code text, out info jsonb, out cost bigint, out remaining bigint, out queued bigint)
 language plpgsql as $$
 declare
@@ -10,6 +10,9 @@ declare
     w webhooks;
     n bigint;
 begin
+    if p_once is not null then
+        a := replay(a, p_once);
+    end if;
     queued := 0;
     if a.code is null then
         select * into w from webhooks h where h.workspace_id = p_workspace and h.webhook_id = p_webhook and h.deleted_at is null;
@@ -35,5 +38,8 @@ begin
         end if;
     end if;
     a := settle(a, p_operation, p_webhook::text, p_price);
+    if p_once is not null then
+        perform keep(a, p_once, jsonb_build_array(queued));
+    end if;
     code := a.code; info := a.info; cost := a.cost; remaining := a.remaining;
 end $$;

@@ -1,8 +1,8 @@
 -- Sets the lease of a lock that the caller holds, counted from now: longer or shorter than before.
 -- Locks the workspace row.
--- May refuse: admit's codes, SCOPE_DENIED, NOT_FOUND (nobody holds it), NOT_LOCK_HOLDER, afford's codes.
+-- May refuse: admit's codes, SCOPE_DENIED, IDEMPOTENCY_CONFLICT, NOT_FOUND (nobody holds it), NOT_LOCK_HOLDER, afford's codes.
 create or replace function renew_lock(p_workspace uuid, p_key bytea, p_want text, p_guard integer, p_operation text, p_price bigint,
-    p_name text, p_lease_seconds bigint,
+    p_name text, p_lease_seconds bigint, p_once jsonb,
     out code text, out info jsonb, out cost bigint, out remaining bigint,
     out lease_expires_at timestamptz, out fencing_token bigint)
 language plpgsql as $$
@@ -12,7 +12,10 @@ declare
 begin
     if a.code is null and not in_scope(a.scope, p_name) then
         a.code := 'SCOPE_DENIED';
-    elsif a.code is null then
+    elsif p_once is not null then
+        a := replay(a, p_once);
+    end if;
+    if a.code is null then
         select * into l from locks where workspace_id = p_workspace and name = p_name and held and locks.lease_expires_at > a.ts;
         if l.name is null then
             a.code := 'NOT_FOUND';
@@ -27,5 +30,8 @@ begin
         update locks k set lease_expires_at = renew_lock.lease_expires_at where k.workspace_id = p_workspace and k.name = p_name;
     end if;
     a := settle(a, p_operation, p_name, p_price);
+    if p_once is not null then
+        perform keep(a, p_once, jsonb_build_array(lease_expires_at, fencing_token));
+    end if;
     code := a.code; info := a.info; cost := a.cost; remaining := a.remaining;
 end $$;

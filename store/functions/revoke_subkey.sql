@@ -1,7 +1,7 @@
 -- Revokes a sub-key and frees the locks it holds, each with a row of its own. Again is a success
--- that changes nothing. Locks the workspace row. May refuse: admit's codes, NOT_FOUND.
+-- that changes nothing. Locks the workspace row. May refuse: admit's codes, IDEMPOTENCY_CONFLICT, NOT_FOUND.
 create or replace function revoke_subkey(p_workspace uuid, p_key bytea, p_want text, p_guard integer, p_operation text, p_price bigint,
-    p_subkey uuid,
+    p_subkey uuid, p_once jsonb,
     out code text, out info jsonb, out cost bigint, out remaining bigint,
     out released text[])
 language plpgsql as $$
@@ -10,6 +10,9 @@ declare
     k  keys;
     nm text;
 begin
+    if p_once is not null then
+        a := replay(a, p_once);
+    end if;
     released := '{}';
     if a.code is null then
         select * into k from keys where workspace_id = p_workspace and keys.subkey_id = p_subkey;
@@ -28,5 +31,8 @@ begin
          where l.workspace_id = p_workspace and l.name = nm;
         a := settle(a, 'LOCK_RELEASE', nm, 0, 'its holder was revoked: ' || p_subkey::text);
     end loop;
+    if p_once is not null then
+        perform keep(a, p_once, jsonb_build_array(released));
+    end if;
     code := a.code; info := a.info; cost := a.cost; remaining := a.remaining;
 end $$;

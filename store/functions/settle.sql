@@ -1,7 +1,7 @@
 -- The last step of every call: charge it, write its log row, carry the totals on to the next call
 -- of the batch. A refusal (code is set) costs nothing and its row is paid from the workspace's
 -- budget of refusal rows (50 a second, burst 500; aanet.refusal_rate and aanet.refusal_burst);
--- beyond that the answer becomes RATE_LIMITED and leaves no row.
+-- beyond that the answer becomes RATE_LIMITED and leaves no row. A replay leaves no row either.
 -- Writes activity and keys; the workspace row itself is written by flush.
 -- Returns the admission with cost and remaining set, ready for a further row of the same call.
 create or replace function settle(a admission, p_operation text, p_path text, p_cost bigint,
@@ -16,7 +16,10 @@ begin
         return a;
     end if;
     a.remaining := case when a.code is distinct from 'UNAUTHENTICATED' then remaining(a) end;
-    if a.code is not null then
+    if a.code = 'REPLAYED' then
+        perform touch_key(a);
+        return a;
+    elsif a.code is not null then
         t := refusal_budget(t, a.ts);
         if t.refusal_tokens < 0 then
             a.code := 'RATE_LIMITED';
@@ -39,8 +42,14 @@ begin
     end if;
     if a.subkey_id is not null and (a.cost > 0 or a.last_used_at is null or a.last_used_at < a.ts - interval '1 second') then
         -- By its place: nobody else moves a key's row while the workspace row is held.
-        update keys set spent = spent + a.cost, last_used_at = a.ts
-         where workspace_id = t.workspace_id and ctid = a.key_at returning ctid into a.key_at;
+        if a.limits is null or a.cost = 0 then
+            update keys set spent = spent + a.cost, last_used_at = a.ts
+             where workspace_id = t.workspace_id and ctid = a.key_at returning ctid into a.key_at;
+        else
+            a := spend_in_windows(a);
+            update keys set spent = spent + a.cost, last_used_at = a.ts, limits = a.limits
+             where workspace_id = t.workspace_id and ctid = a.key_at returning ctid into a.key_at;
+        end if;
         if not found then
             raise exception 'the row of a key of workspace % has moved', t.workspace_id;
         end if;
@@ -51,6 +60,9 @@ begin
     values (t.workspace_id, a.seq, a.ts, a.subkey_id, p_operation, p_path, a.cost, coalesce(a.code, 'OK'), p_detail, p_etag, p_message, p_recipient);
     if t.webhooks > 0 and a.code is null then
         perform notify_webhooks(t.workspace_id, p_operation, p_path, a.seq, a.ts);
+        if p_operation in ('DEPOSIT', 'ADJUSTMENT', 'REFUND') then
+            t.low_at := arm_low(t.workspace_id, t.balance);
+        end if;
     end if;
     t.seq := a.seq;
     t.last_ts := a.ts;
@@ -63,5 +75,8 @@ begin
     end if;
     a.seq := a.seq + 1;
     a.ts := a.ts + interval '1 microsecond';
+    if t.balance < t.low_at then
+        a := warn_low(a);
+    end if;
     return a;
 end $$;

@@ -2,9 +2,11 @@
 -- and a directory of the same name.
 -- p_ancestors: the directories above p_path; p_size: bytes of p_content in UTF-8
 -- p_if_match: null writes whatever is there; p_create_only: refuse when the file exists
--- May refuse: admit's codes, SCOPE_DENIED, IS_DIRECTORY, NOT_A_DIRECTORY, CONFLICT (current_etag), afford's codes.
+-- p_lock, p_token: only while the caller holds that lock with that fencing token; null: whatever is held
+-- p_once: functions/replay.sql
+-- May refuse: admit's codes, SCOPE_DENIED, IDEMPOTENCY_CONFLICT, STALE_FENCE, IS_DIRECTORY, NOT_A_DIRECTORY, CONFLICT (current_etag), afford's codes.
 create or replace function write_file(p_workspace uuid, p_key bytea, p_want text, p_guard integer, p_operation text, p_price bigint,
-    p_path text, p_ancestors text[], p_content text, p_size integer, p_if_match text, p_create_only boolean,
+    p_path text, p_ancestors text[], p_content text, p_size integer, p_if_match text, p_create_only boolean, p_lock text, p_token bigint, p_once jsonb,
     out code text, out info jsonb, out cost bigint, out remaining bigint, out etag text, out created boolean)
 language plpgsql as $$
 declare
@@ -13,8 +15,13 @@ declare
     old_etag   text;
     old_chunks integer;
 begin
-    if a.code is null and not in_scope(a.scope, p_path) then
+    if a.code is null and (not in_scope(a.scope, p_path) or p_lock is not null and not in_scope(a.scope, p_lock)) then
         a.code := 'SCOPE_DENIED';
+    elsif p_once is not null then
+        a := replay(a, p_once);
+    end if;
+    if a.code is null and p_lock is not null and not holds_lock(a, p_lock, p_token) then
+        a.code := 'STALE_FENCE';
     elsif a.code is null then
         select f.ctid, f.etag, f.chunks into old_at, old_etag, old_chunks from files f where f.workspace_id = p_workspace and f.path = p_path;
         if old_etag is null then
@@ -41,5 +48,8 @@ begin
         end if;
     end if;
     a := settle(a, p_operation, p_path, p_price, p_etag => etag);
+    if p_once is not null then
+        perform keep(a, p_once, jsonb_build_array(etag, created));
+    end if;
     code := a.code; info := a.info; cost := a.cost; remaining := a.remaining;
 end $$;

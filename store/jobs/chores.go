@@ -31,10 +31,10 @@ type chore struct {
 }
 
 // chores are those of the service.
-type chores struct{ expire, free, tidy chore }
+type chores struct{ expire, free, tidy, forget chore }
 
 func choresOf(s *store.Store, log *slog.Logger) chores {
-	return chores{expireTrials(s, log), freeWorkspaces(s, log), tidyWebhooks(s, log)}
+	return chores{expireTrials(s, log), freeWorkspaces(s, log), tidyWebhooks(s, log), forgetAnswers(s, log)}
 }
 
 // ExpireTrials closes trials whose time is over. They are unreachable before that.
@@ -55,6 +55,12 @@ type TidyWebhooks struct{}
 // Kind names the job in its table.
 func (TidyWebhooks) Kind() string { return "tidy_webhooks" }
 
+// ForgetAnswers frees the answers that are no longer kept for repeats.
+type ForgetAnswers struct{}
+
+// Kind names the job in its table.
+func (ForgetAnswers) Kind() string { return "forget_answers" }
+
 func expireTrials(s *store.Store, log *slog.Logger) chore {
 	return chore{every: 30 * time.Second, turn: turnTime, list: s.ExpiredTrials, step: s.ExpireTrial, log: log}
 }
@@ -70,6 +76,11 @@ func freeWorkspaces(s *store.Store, log *slog.Logger) chore {
 func tidyWebhooks(s *store.Store, log *slog.Logger) chore {
 	step := func(ctx context.Context, workspace uuid.UUID) error { return s.TidyWebhooks(ctx, workspace, freeRows) }
 	return chore{every: 5 * time.Minute, turn: turnTime, list: s.UntidyWebhooks, step: step, log: log}
+}
+
+func forgetAnswers(s *store.Store, log *slog.Logger) chore {
+	step := func(ctx context.Context, workspace uuid.UUID) error { return s.ForgetAnswers(ctx, workspace, freeRows) }
+	return chore{every: 5 * time.Minute, turn: turnTime, list: s.OldAnswers, step: step, log: log}
 }
 
 // run works for about its turn at most. It asks for another run soon when there is more to do, and

@@ -69,8 +69,10 @@ func start(ctx context.Context, url string, log *slog.Logger, do chores, work fu
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, _ *river.Job[ExpireTrials]) error { return do.expire.run(ctx) }))
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, _ *river.Job[FreeWorkspaces]) error { return do.free.run(ctx) }))
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, _ *river.Job[TidyWebhooks]) error { return do.tidy.run(ctx) }))
+	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, _ *river.Job[ForgetAnswers]) error { return do.forget.run(ctx) }))
 	plan := []*river.PeriodicJob{
 		periodic(ExpireTrials{}, do.expire.every), periodic(FreeWorkspaces{}, do.free.every), periodic(TidyWebhooks{}, do.tidy.every),
+		periodic(ForgetAnswers{}, do.forget.every),
 	}
 	if work != nil {
 		river.AddWorker(workers, river.WorkFunc(reconcile(work)))

@@ -21,3 +21,18 @@ func Exec(t testing.TB, dsn, statement string, args ...any) {
 		t.Fatalf("%s: %v", statement, err)
 	}
 }
+
+// Text runs a query on a test's database that gives one text, to see what no call of the service shows.
+func Text(t testing.TB, dsn, query string, args ...any) string {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatalf("connect: %v", err)
+	}
+	defer conn.Close(t.Context())
+	var text string
+	if err := conn.QueryRow(t.Context(), query, args...).Scan(&text); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return text
+}
