@@ -31,6 +31,7 @@ var checks = map[string]func(string) string{
 	"word":           func(s string) string { return TextFault(s, 0, 255, false) },
 	"cursor":         cursorFault,
 	"idempotency":    idempotencyFault,
+	"events":         eventTypesFault,
 }
 
 // directoryFault is PathFault that also takes the root, "" or "/".

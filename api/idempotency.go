@@ -118,7 +118,11 @@ func (c *Caller) recall(info []byte, f fn) error {
 			return fmt.Errorf("kept answer of %s: %w", f.name, err)
 		}
 	}
-	if err := fill(f.into, kept.Answer); err != nil {
+	into := f.into
+	if f.kept > 0 {
+		into = into[:f.kept]
+	}
+	if err := fill(into, kept.Answer); err != nil {
 		return fmt.Errorf("kept answer of %s: %w", f.name, err)
 	}
 	return nil

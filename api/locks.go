@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -19,6 +20,7 @@ func lockOps() []*Op {
 			Summary: "Take a lock with a lease.",
 			Doc: `Takes a named lock for lease_seconds (1-3600). Renew it before lease_expires_at or it is anybody's. fencing_token grows with every new holder. ` +
 				`Called again by its holder it starts the lease anew (reacquired). While another holds it: LOCK_HELD with lease_expires_at, free of charge. ` +
+				`With wait_seconds (0-50) the call waits for its turn instead; those who wait are served first come, first served, and a free lock is kept a second for the next (LOCK_HELD, reserved). ` +
 				`Names are 1-255 bytes and obey the key's scope. Costs 5 units. Refusals: LOCK_HELD, SCOPE_DENIED, INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.`,
 		}, acquireLock),
 		op(Def{
@@ -52,7 +54,14 @@ func lockOps() []*Op {
 	}
 }
 
-// LeaseIn is the input of acquire_lock and renew_lock.
+// AcquireLockIn is the input of acquire_lock.
+type AcquireLockIn struct {
+	Name         string `json:"name" check:"lock" doc:"The lock's name: 1-255 bytes."`
+	LeaseSeconds int64  `json:"lease_seconds" min:"1" max:"3600" doc:"The lease from now on, in seconds."`
+	WaitSeconds  int64  `json:"wait_seconds" min:"0" max:"50" default:"0" doc:"How long to wait for the lock while another has it."`
+}
+
+// LeaseIn is the input of renew_lock.
 type LeaseIn struct {
 	Name         string `json:"name" check:"lock" doc:"The lock's name: 1-255 bytes."`
 	LeaseSeconds int64  `json:"lease_seconds" min:"1" max:"3600" doc:"The lease from now on, in seconds."`
@@ -66,13 +75,25 @@ type AcquireLockOut struct {
 	Reacquired     bool   `json:"reacquired"`
 }
 
-func acquireLock(ctx context.Context, c *Caller, in LeaseIn) (AcquireLockOut, error) {
+func acquireLock(ctx context.Context, c *Caller, in AcquireLockIn) (AcquireLockOut, error) {
+	if in.WaitSeconds > 0 && !c.svc.draining() {
+		return c.waitForLock(ctx, in)
+	}
 	out := AcquireLockOut{Name: in.Name}
 	err := c.do(ctx, fn{
 		name: "acquire_lock", price: c.op.Price.Base, args: []any{in.Name, in.LeaseSeconds},
 		into: []any{&out.LeaseExpiresAt.Time, &out.FencingToken, &out.Reacquired}, once: true,
 	})
-	return out, err
+	return out, reservedDetail(err)
+}
+
+// reservedDetail says of a lock that is free why it cannot be had all the same.
+func reservedDetail(err error) error {
+	var refusal *Refusal
+	if errors.As(err, &refusal) && refusal.Code == LockHeld && refusal.Extra["reserved"] == true {
+		refusal.Detail = "The lock is free and kept until lease_expires_at for a call that waits for it. Call with wait_seconds to get into the line."
+	}
+	return err
 }
 
 // RenewLockOut is the output of renew_lock.

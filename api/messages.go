@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"aanet/billing"
+	"aanet/store"
 )
 
 const messagePath = workspacePath + "/messages"
@@ -25,7 +26,7 @@ func messageOps() []*Op {
 			Subject: "topic", ReadOnly: true, Idempotent: true,
 			Summary: "Read messages, oldest first.",
 			Doc: `Messages to you and to all (the owner key sees every one), oldest first. since is exclusive: pass the last ts you have and you get each message exactly once, in order. ` +
-				`topic filters exactly. limit 1-500. Costs 1 unit. Refusals: INVALID_ARGUMENT, INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.`,
+				`topic filters exactly. limit 1-500. With wait_seconds (0-50) a call that finds nothing waits for the next message, and answers [] when none came. Costs 1 unit, however long it waits. Refusals: INVALID_ARGUMENT, INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.`,
 		}, getMessages),
 	}
 }
@@ -62,6 +63,8 @@ type GetMessagesIn struct {
 	Since *string `json:"since" check:"timestamp" doc:"Only messages after this timestamp (exclusive)."`
 	Topic *string `json:"topic" check:"topic" doc:"Only messages with exactly this topic."`
 	Limit int64   `json:"limit" min:"1" max:"500" default:"100" doc:"Messages to return."`
+
+	WaitSeconds int64 `json:"wait_seconds" min:"0" max:"50" default:"0" doc:"How long to wait for a message when there is none yet."`
 }
 
 // MessageOut is one message. A null sender is the owner, a null recipient is everybody.
@@ -75,23 +78,48 @@ type MessageOut struct {
 }
 
 func getMessages(ctx context.Context, c *Caller, in GetMessagesIn) (List[MessageOut], error) {
-	var ids []uuid.UUID
-	var times []time.Time
-	var senders, recipients []*uuid.UUID
-	var topics []*string
-	var bodies []string
-	err := c.do(ctx, fn{
-		name: "get_messages", price: c.op.Price.Base, args: []any{instant(in.Since), in.Topic, in.Limit},
-		into: []any{&ids, &times, &senders, &recipients, &topics, &bodies},
-	})
-	if err != nil {
-		return List[MessageOut]{}, err
+	var m messageColumns
+	args := []any{instant(in.Since), in.Topic, in.Limit}
+	if in.WaitSeconds == 0 {
+		err := c.do(ctx, fn{name: "get_messages", price: c.op.Price.Base, args: args, into: m.into()})
+		return m.list(), err
 	}
-	out := make([]MessageOut, len(ids))
-	for i, id := range ids {
-		out[i] = MessageOut{id.String(), Time{times[i]}, idOrNil(senders[i]), idOrNil(recipients[i]), topics[i], bodies[i]}
+	var waiting bool
+	var subkey *uuid.UUID
+	err := c.poll(ctx, in.WaitSeconds,
+		func() func(store.Change) bool {
+			own := subkey
+			return func(e store.Change) bool {
+				comes := e.Operation == "SEND_MESSAGE" && inInbox(e.Recipient, own) && (in.Topic == nil || e.Path != nil && *e.Path == *in.Topic)
+				return comes || aboutKey(e, own)
+			}
+		},
+		func(ctx context.Context, wait bool) (bool, error) {
+			err := c.do(ctx, fn{name: "await_messages", price: c.op.Price.Base, args: append(args[:3:3], wait), into: append(m.into(), &waiting, &subkey)})
+			return !waiting, err
+		})
+	return m.list(), err
+}
+
+// messageColumns are messages as the SQL functions give them.
+type messageColumns struct {
+	ids                 []uuid.UUID
+	times               []time.Time
+	senders, recipients []*uuid.UUID
+	topics              []*string
+	bodies              []string
+}
+
+func (m *messageColumns) into() []any {
+	return []any{&m.ids, &m.times, &m.senders, &m.recipients, &m.topics, &m.bodies}
+}
+
+func (m *messageColumns) list() List[MessageOut] {
+	out := make([]MessageOut, len(m.ids))
+	for i, id := range m.ids {
+		out[i] = MessageOut{id.String(), Time{m.times[i]}, idOrNil(m.senders[i]), idOrNil(m.recipients[i]), m.topics[i], m.bodies[i]}
 	}
-	return listOf(out), nil
+	return listOf(out)
 }
 
 // instant reads a timestamp that the checker has seen.

@@ -45,6 +45,8 @@ type Service struct {
 	config Config
 	guards *guards
 	log    *slog.Logger
+	drain  drain
+	lines  *lines
 }
 
 // NewService makes the service. now is the clock of the rate limits; leases, trials and timestamps
@@ -59,13 +61,16 @@ func NewService(s *store.Store, config Config, now func() time.Time, log *slog.L
 	if config.RefundFees == nil {
 		config.RefundFees = refunds.DefaultFees()
 	}
-	return &Service{store: s, config: config, guards: newGuards(config.Limits, now), log: log}
+	return &Service{
+		store: s, config: config, guards: newGuards(config.Limits, now), log: log,
+		drain: drain{done: make(chan struct{})}, lines: &lines{all: map[lineKey][]*inLine{}},
+	}
 }
 
 // Operations lists every operation, noun by noun. Built once: reading the shapes is not cheap.
 var Operations = sync.OnceValue(func() []*Op {
 	var all []*Op
-	for _, ops := range [][]*Op{workspaceOps(), subkeyOps(), keyOps(), fileOps(), lockOps(), messageOps(), activityOps(), webhookOps(), depositOps(), refundOps(), feedbackOps(), pricingOps()} {
+	for _, ops := range [][]*Op{workspaceOps(), subkeyOps(), keyOps(), fileOps(), lockOps(), messageOps(), eventOps(), activityOps(), webhookOps(), depositOps(), refundOps(), feedbackOps(), pricingOps()} {
 		all = append(all, ops...)
 	}
 	return all
@@ -100,6 +105,7 @@ type fn struct {
 	size  int // bytes of content
 
 	once bool  // the function takes p_once as its last argument
+	kept int   // how many of into the first answer fills in for a repeat; 0: all
 	made []any // pointers to what was made for the answer and is in no column
 }
 

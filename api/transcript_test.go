@@ -271,7 +271,9 @@ func (n *teller) messages(a, b apitest.Agent) {
 	n.say(a, "send_message", args{"body": strings.Repeat("x", 4_001)})
 	n.say(a, "get_messages", nil)
 	n.say(b, "get_messages", args{"topic": "a + b", "limit": 1})
-	n.say(b, "get_messages", args{"since": since})
+	n.say(b, "get_messages", args{"since": since, "wait_seconds": 1})
+	n.say(b, "wait", args{"after": 0, "types": "message,file_write", "wait_seconds": 1})
+	n.say(b, "wait", args{"after": 100_000, "path_prefix": "x"})
 	n.say(b, "get_messages", args{"since": "yesterday", "limit": 501})
 	n.say(n.ws.Owner, "get_messages", args{"since": instant(n.t, since).In(time.FixedZone("", 3600)).Format("2006-01-02T15:04:05.000000-07:00")})
 }

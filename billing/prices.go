@@ -36,7 +36,7 @@ var Prices = map[string]Price{
 	"list_subkeys":  {},
 	"update_subkey": {},
 	"revoke_subkey": {},
-	"rotate_key": {},
+	"rotate_key":    {},
 
 	"read_file":   {Base: 1},
 	"write_file":  {Base: 8, PerKiB: 2},
@@ -51,6 +51,7 @@ var Prices = map[string]Price{
 
 	"send_message": {Base: 3},
 	"get_messages": {Base: 1},
+	"wait":         {Base: 1}, // a call, or a minute of a stream
 
 	"get_activity":         {},
 	"get_activity_summary": {},

@@ -23,7 +23,7 @@ func TestPricesThatWereAnnounced(t *testing.T) {
 	priced := map[string]Price{
 		"read_file": {1, 0}, "write_file": {8, 2}, "append_file": {8, 2}, "delete_file": {1, 0},
 		"acquire_lock": {5, 0}, "renew_lock": {2, 0}, "get_lock_status": {1, 0}, "list_locks": {1, 0},
-		"send_message": {3, 0}, "get_messages": {1, 0},
+		"send_message": {3, 0}, "get_messages": {1, 0}, "wait": {1, 0},
 	}
 	for operation, price := range Prices {
 		if price != priced[operation] {

@@ -6,6 +6,7 @@ import (
 
 	"aanet/store/schema"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -22,8 +23,9 @@ type Options struct {
 
 // Store is the database as the service sees it.
 type Store struct {
-	lanes *Lanes
-	pool  *pgxpool.Pool
+	lanes   *Lanes
+	pool    *pgxpool.Pool
+	waiters *waiters
 }
 
 // Open prepares the lanes and the pool. It does not wait for the database.
@@ -44,12 +46,24 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	laneConfig := config.ConnConfig.Copy()
 	laneConfig.RuntimeParams["aanet.refusal_rate"] = fmt.Sprint(o.RefusalRate)
 	laneConfig.RuntimeParams["aanet.refusal_burst"] = fmt.Sprint(o.RefusalBurst)
-	return &Store{lanes: OpenLanes(laneConfig, o.Lanes, newLaneMetrics(o.Registerer)), pool: pool}, nil
+	replica, err := uuid.NewRandom()
+	if err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("name of this replica: %w", err)
+	}
+	s := &Store{lanes: OpenLanes(laneConfig, o.Lanes, newLaneMetrics(o.Registerer)), pool: pool, waiters: newWaiters(replica, pool)}
+	s.Subscribe(s.waiters.changed)
+	o.Registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "aanet_waiting_calls", Help: "Calls and streams that wait in this process.",
+	}, func() float64 { return float64(s.Waiting()) }))
+	return s, nil
 }
 
-// Close ends the lanes (calls already queued are answered until ctx ends) and the pool.
+// Close ends the waiting, the lanes (calls already queued are answered until ctx ends) and the pool.
 func (s *Store) Close(ctx context.Context) error {
+	s.waiters.close()
 	err := s.lanes.Close(ctx)
+	s.waiters.forget(ctx)
 	s.pool.Close()
 	return err
 }

@@ -8,11 +8,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// makesEvents are the functions whose success may be an event (functions/event_of.sql), or lets events
-// that waited go on.
+// makesEvents are the functions whose success may be an event (functions/event_of.sql), lets events that
+// waited go on, or sends those who wait away.
 var makesEvents = map[string]bool{
 	"write_file": true, "append_file": true, "delete_file": true, "release_lock": true, "revoke_subkey": true, "send_message": true,
 	"ping_webhook": true, "redeliver_events": true, "enable_webhook": true, "credit_workspace": true, "block_workspace": true,
+	"update_subkey": true, "rotate_key": true, "delete_workspace": true, "expire_trial": true,
 	"move_deposit": true, "resolve_refund": true,
 }
 

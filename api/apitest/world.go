@@ -28,6 +28,7 @@ type Options struct {
 	Clock        func() time.Time // of the rate limits
 	Log          *slog.Logger     // discarded by default
 	Webhooks     api.WebhookConfig
+	Notes        bool                                // replicas tell each other of commits at once
 	Deposits     func(*store.Store) *deposits.Engine // none are taken by default
 }
 
@@ -88,6 +89,13 @@ func open(t testing.TB, dsn string, o Options, shift time.Duration) *World {
 			t.Errorf("close the store: %v", err)
 		}
 	})
+	if o.Notes {
+		stop, err := s.StartNotifier(t.Context(), dsn, o.Log)
+		if err != nil {
+			t.Fatalf("start the notifier: %v", err)
+		}
+		t.Cleanup(stop)
+	}
 	config := api.Config{TrialTTL: o.TrialTTL, Limits: o.Limits, Webhooks: o.Webhooks, PublicURL: "https://aanet.example"}
 	if o.Deposits != nil {
 		config.Deposits = o.Deposits(s)

@@ -13,14 +13,18 @@ type AcquireLockIn struct {
 	Name string
 	// The lease from now on, in seconds.
 	LeaseSeconds int64
+	// How long to wait for the lock while another has it.
+	WaitSeconds int64
 }
 
 // AcquireLock: take a lock with a lease.
 //
 // Takes a named lock for lease_seconds (1-3600). Renew it before lease_expires_at or it is anybody's. fencing_token
 // grows with every new holder. Called again by its holder it starts the lease anew (reacquired). While another
-// holds it: LOCK_HELD with lease_expires_at, free of charge. Names are 1-255 bytes and obey the key's scope. Costs
-// 5 units. Refusals: LOCK_HELD, SCOPE_DENIED, INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.
+// holds it: LOCK_HELD with lease_expires_at, free of charge. With wait_seconds (0-50) the call waits for its turn
+// instead; those who wait are served first come, first served, and a free lock is kept a second for the next
+// (LOCK_HELD, reserved). Names are 1-255 bytes and obey the key's scope. Costs 5 units. Refusals: LOCK_HELD,
+// SCOPE_DENIED, INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.
 //
 // REST: PUT /v1/workspaces/{workspace_id}/locks/{name...}. Who: any key. Units: 5.
 func (c *Client) AcquireLock(ctx context.Context, in AcquireLockIn, options ...CallOption) (AcquireLockOut, error) {
@@ -30,6 +34,7 @@ func (c *Client) AcquireLock(ctx context.Context, in AcquireLockIn, options ...C
 		takesKey:  true,
 		input: []argument{
 			{"lease_seconds", in.LeaseSeconds},
+			{"wait_seconds", unlessZero(in.WaitSeconds)},
 		},
 	}, options)
 }

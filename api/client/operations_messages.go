@@ -51,13 +51,16 @@ type GetMessagesIn struct {
 	Topic *string
 	// Messages to return. 0: 100.
 	Limit int64
+	// How long to wait for a message when there is none yet.
+	WaitSeconds int64
 }
 
 // GetMessages: read messages, oldest first.
 //
 // Messages to you and to all (the owner key sees every one), oldest first. since is exclusive: pass the last ts you
-// have and you get each message exactly once, in order. topic filters exactly. limit 1-500. Costs 1 unit. Refusals:
-// INVALID_ARGUMENT, INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.
+// have and you get each message exactly once, in order. topic filters exactly. limit 1-500. With wait_seconds
+// (0-50) a call that finds nothing waits for the next message, and answers [] when none came. Costs 1 unit, however
+// long it waits. Refusals: INVALID_ARGUMENT, INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.
 //
 // REST: GET /v1/workspaces/{workspace_id}/messages. Who: any key. Units: 1.
 func (c *Client) GetMessages(ctx context.Context, in GetMessagesIn, options ...CallOption) ([]MessageOut, error) {
@@ -69,6 +72,7 @@ func (c *Client) GetMessages(ctx context.Context, in GetMessagesIn, options ...C
 			{"since", given(in.Since)},
 			{"topic", given(in.Topic)},
 			{"limit", unlessZero(in.Limit)},
+			{"wait_seconds", unlessZero(in.WaitSeconds)},
 		},
 	}, options)
 }

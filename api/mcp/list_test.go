@@ -26,13 +26,14 @@ var added = map[string][]string{
 
 	"aanet_update_subkey":    {"spend_limit_per_hour", "spend_limit_per_day", "clear", "idempotency_key"},
 	"aanet_revoke_subkey":    {"idempotency_key"},
-	"aanet_acquire_lock":     {"idempotency_key"},
+	"aanet_acquire_lock":     {"wait_seconds", "idempotency_key"},
 	"aanet_renew_lock":       {"idempotency_key"},
 	"aanet_release_lock":     {"idempotency_key"},
 	"aanet_send_message":     {"idempotency_key"},
 	"aanet_register_webhook": {"balance_low_units", "idempotency_key"},
 	"aanet_delete_webhook":   {"idempotency_key"},
 	"aanet_request_refund":   {"idempotency_key"},
+	"aanet_get_messages":     {"wait_seconds"},
 	"aanet_submit_feedback":  {"idempotency_key"},
 }
 

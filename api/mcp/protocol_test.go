@@ -124,6 +124,7 @@ func (w *world) examples() []example {
 		{"aanet_release_lock", `{"name":"l"}`},
 		{"aanet_send_message", `{"body":"hello","topic":"t"}`},
 		{"aanet_get_messages", `{"topic":"t"}`},
+		{"aanet_wait", `{"after":0,"wait_seconds":1}`},
 		{"aanet_get_activity", `{"limit":5}`},
 		{"aanet_get_activity_summary", `{}`},
 		{"aanet_register_webhook", hook},

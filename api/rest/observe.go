@@ -122,7 +122,7 @@ func misdirected(c echo.Context) error {
 // What pages of an allowed origin may send and see.
 const (
 	corsMethods = "GET, HEAD, POST, PUT, PATCH, DELETE"
-	corsRequest = "Authorization, Content-Type, If-Match, If-None-Match, Idempotency-Key"
+	corsRequest = "Authorization, Content-Type, If-Match, If-None-Match, Idempotency-Key, Last-Event-ID"
 	corsAnswer  = "ETag, Retry-After, X-Request-Id, X-AANet-Cost, X-AANet-Remaining-Balance, X-AANet-Next-Offset"
 )
 

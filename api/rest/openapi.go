@@ -112,6 +112,9 @@ func parameters(op *api.Op) []any {
 		if f.Header != "" {
 			list = append(list, headerParameter(f.Header, "The same as "+f.Name+"."))
 		}
+		if op.Name == "wait" && f.Name == "after" {
+			list = append(list, headerParameter("Last-Event-ID", "Of a stream: counts more than after."))
+		}
 		if f.Name == "if_match" {
 			list = append(list, headerParameter("If-Match", "The same as if_match: one strong etag."))
 		}
@@ -169,6 +172,9 @@ func responses(named schemas, shared object, op *api.Op) object {
 	}
 	if op.Offer != "" {
 		all["402"] = offerObject(op)
+	}
+	if op.Name == "wait" {
+		success["content"].(object)[typeEvents] = object{"schema": object{"type": "string"}}
 	}
 	byStatus := map[int][]api.Code{}
 	for _, code := range refusalsOf(op) {

@@ -78,6 +78,9 @@ func (d *door) operation(c echo.Context) error {
 	request.Credential = credential(r.Header)
 	request.Address = d.address(r)
 	request.ID = requestID(c)
+	if wantsStream(r, op) {
+		return d.stream(c, op, request)
+	}
 	answer := d.svc.Call(r.Context(), op, request)
 	if gone(r) && answer.Status == http.StatusInternalServerError {
 		answer.Refusal = api.Refuse(api.Unavailable) // the call ended with its caller, by no fault of ours

@@ -55,6 +55,8 @@ type Main struct {
 	listener        net.Listener
 	metricsListener net.Listener
 	stopping        chan struct{}
+	service         *api.Service
+	stopNotifier    func()
 }
 
 // NewMain opens the listeners, the lanes and the doors; nothing is served before Run.
@@ -87,12 +89,12 @@ func NewMain(ctx context.Context, config Config, log *slog.Logger) (*Main, error
 	if publicURL == "" {
 		publicURL = m.URL()
 	}
-	svc := api.NewService(m.store, api.Config{
+	m.service = api.NewService(m.store, api.Config{
 		TrialTTL: time.Duration(config.TrialTTL), PublicURL: publicURL, Limits: limits,
 		Webhooks: api.WebhookConfig{Guard: m.guard, Sealer: m.sealer},
 		Deposits: m.deposits, RefundFees: fees,
 	}, time.Now, log)
-	m.server = m.newServer(endSlowReaders(m.doors(svc, publicURL), readPatience))
+	m.server = m.newServer(endSlowReaders(m.doors(m.service, publicURL), readPatience))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
 	m.metrics = m.newServer(mux)
@@ -154,6 +156,9 @@ func (m *Main) Run(ctx context.Context) error {
 	if m.webhooks, err = m.startWebhooks(ctx); err != nil {
 		return err
 	}
+	if m.stopNotifier, err = m.store.StartNotifier(ctx, m.config.DatabaseDirectURL.Reveal(), m.log); err != nil {
+		return fmt.Errorf("notes between replicas: %w", err)
+	}
 	failed := make(chan error, 2)
 	go func() { failed <- m.server.Serve(m.listener) }()
 	go func() { failed <- m.metrics.Serve(m.metricsListener) }()
@@ -168,7 +173,9 @@ func (m *Main) Run(ctx context.Context) error {
 // drain ends everything in the order in which nothing is lost.
 func (m *Main) drain(ctx context.Context) error {
 	close(m.stopping)
+	m.service.Drain() // or calls that wait, and streams, would be waited for
 	err := m.endCalls(ctx)
+	m.stopNotifier()
 	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
 	m.endPayments(ctx)

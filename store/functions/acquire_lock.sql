@@ -1,7 +1,7 @@
 -- Takes a lock, or renews it for the key that holds it (reacquired, same token). A lease that has
--- run out is nobody's; every new holder gets the next fencing token of that name.
--- Locks the workspace row.
--- May refuse: admit's codes, SCOPE_DENIED, IDEMPOTENCY_CONFLICT, LOCK_HELD (holder_subkey_id, lease_expires_at), afford's codes.
+-- run out is nobody's; every new holder gets the next fencing token of that name. While others wait
+-- for the lock it is theirs first (wait_for_lock). Locks the workspace row.
+-- May refuse: admit's codes, SCOPE_DENIED, IDEMPOTENCY_CONFLICT, LOCK_HELD (holder_subkey_id, lease_expires_at; reserved), afford's codes.
 create or replace function acquire_lock(p_workspace uuid, p_key bytea, p_want text, p_guard integer, p_operation text, p_price bigint,
     p_name text, p_lease_seconds bigint, p_once jsonb,
     out code text, out info jsonb, out cost bigint, out remaining bigint,
@@ -19,9 +19,12 @@ begin
     if a.code is null then
         select * into l from locks where workspace_id = p_workspace and name = p_name;
         reacquired := coalesce(l.held and l.lease_expires_at > a.ts, false);
-        if reacquired and l.holder is distinct from a.subkey_id then
+        if not reacquired and l.waiters > 0 then
+            l := reserve_lock(l, a.ts);
+        end if;
+        if reacquired and l.holder is distinct from a.subkey_id or not reacquired and l.waiters > 0 and l.reserved_for is not null then
             a.code := 'LOCK_HELD';
-            a.info := jsonb_build_object('holder_subkey_id', l.holder, 'lease_expires_at', timestamp_text(l.lease_expires_at));
+            a.info := lock_held(l, reacquired);
         end if;
         a := afford(a, p_price);
     end if;
@@ -34,7 +37,7 @@ begin
         else
             update locks k
                set held = true, holder = a.subkey_id, lease_expires_at = acquire_lock.lease_expires_at, fencing_token = acquire_lock.fencing_token,
-                   acquire_count = k.acquire_count + 1, last_holder = a.subkey_id, last_acquired_at = a.ts
+                   reserved_for = null, acquire_count = k.acquire_count + 1, last_holder = a.subkey_id, last_acquired_at = a.ts
              where k.workspace_id = p_workspace and k.name = p_name;
         end if;
     end if;

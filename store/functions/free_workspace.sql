@@ -42,6 +42,9 @@ begin
     delete from locks x where x.workspace_id = p_workspace and x.name in (
         select y.name from locks y where y.workspace_id = p_workspace order by y.name limit room);
     get diagnostics freed = row_count; room := room - freed;
+    delete from lock_tickets x where x.workspace_id = p_workspace and x.waiter in (
+        select y.waiter from lock_tickets y where y.workspace_id = p_workspace order by y.waiter limit room);
+    get diagnostics freed = row_count; room := room - freed;
     delete from webhook_deliveries x where x.workspace_id = p_workspace and (x.webhook_id, x.turn) in (
         select y.webhook_id, y.turn from webhook_deliveries y where y.workspace_id = p_workspace order by y.webhook_id, y.turn limit room);
     get diagnostics freed = row_count; room := room - freed;
