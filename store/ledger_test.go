@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -142,11 +143,12 @@ func TestLedgerOfALongLog(t *testing.T) {
 func TestLedgerBesideTraffic(t *testing.T) {
 	b := openBooks(t, storetest.Database(t))
 	var writers sync.WaitGroup
+	var passes atomic.Int32
 	for range 4 {
 		a := b.open(uuid.New(), nil)
 		key, _ := a.mint()
 		writers.Go(func() {
-			for n := range 60 {
+			for n := 0; n < 60 || passes.Load() < 3 && n < 5000; n++ {
 				if code, err := a.write(key, fmt.Sprint("f", n%7), "text"); code != "" || err != nil {
 					t.Errorf("write: %q, %v", code, err)
 				}
@@ -161,15 +163,16 @@ func TestLedgerBesideTraffic(t *testing.T) {
 	}
 	ended := make(chan struct{})
 	go func() { writers.Wait(); close(ended) }()
-	for passes := 0; ; passes++ {
+	for running := true; running; {
 		sound(t, b)
+		passes.Add(1)
 		select {
 		case <-ended:
-			if sound(t, b); passes < 3 {
-				t.Errorf("only %d passes beside the traffic", passes)
-			}
-			return
+			running = false
 		default:
 		}
+	}
+	if sound(t, b); passes.Load() < 3 {
+		t.Errorf("only %d passes beside the traffic", passes.Load())
 	}
 }

@@ -57,7 +57,11 @@ type ActivityFilter struct {
 
 // Activity reads the log, newest first.
 func (s *Store) Activity(ctx context.Context, workspace uuid.UUID, f ActivityFilter) ([]ActivityRow, error) {
-	return collect[ActivityRow](ctx, s, `
+	read := collect[ActivityRow]
+	if f.Subkey != nil || f.Operation != nil { // rare rows may be far back
+		read = searched[ActivityRow]
+	}
+	return read(ctx, s, `
 		select seq, ts, subkey_id, operation, path, cost, status, detail from activity
 		 where workspace_id = $1 and ($2::uuid is null or subkey_id = $2) and ($3::text is null or operation = $3)
 		   and seq >= (select first_seq_since($1, $4)) and ($5::bigint is null or seq < $5)
@@ -74,7 +78,7 @@ type ActivitySum struct {
 
 // ActivitySums sums the log since a time (nil: all of it) by sub-key, by operation or by both.
 func (s *Store) ActivitySums(ctx context.Context, workspace uuid.UUID, since *time.Time, bySubkey, byOperation bool) ([]ActivitySum, error) {
-	return collect[ActivitySum](ctx, s, `
+	return searched[ActivitySum](ctx, s, `
 		select case when $3 then subkey_id end as subkey, case when $4 then operation end as operation, count(*) as calls, sum(cost)::bigint as cost
 		  from activity where workspace_id = $1 and seq >= (select first_seq_since($1, $2))
 		 group by 1, 2 order by 4 desc, 3 desc, 1, 2`, workspace, since, bySubkey, byOperation)
@@ -82,14 +86,17 @@ func (s *Store) ActivitySums(ctx context.Context, workspace uuid.UUID, since *ti
 
 // SpentSince sums what a workspace was charged since a time, in units.
 func (s *Store) SpentSince(ctx context.Context, workspace uuid.UUID, since time.Time) (int64, error) {
-	var spent int64
-	err := s.pool.QueryRow(ctx, `select coalesce(sum(cost), 0)::bigint from activity where workspace_id = $1 and seq >= (select first_seq_since($1, $2))`, workspace, since).Scan(&spent)
-	return spent, poolError(err)
+	rows, err := searched[struct{ Spent int64 }](ctx, s, `
+		select coalesce(sum(cost), 0)::bigint from activity where workspace_id = $1 and seq >= (select first_seq_since($1, $2))`, workspace, since)
+	if err != nil {
+		return 0, err
+	}
+	return rows[0].Spent, nil
 }
 
 // TopSpenders lists the keys that were charged most since a time.
 func (s *Store) TopSpenders(ctx context.Context, workspace uuid.UUID, since time.Time, limit int) ([]ActivitySum, error) {
-	return collect[ActivitySum](ctx, s, `
+	return searched[ActivitySum](ctx, s, `
 		select subkey_id as subkey, null::text as operation, count(*) as calls, sum(cost)::bigint as cost
 		  from activity where workspace_id = $1 and seq >= (select first_seq_since($1, $2)) group by 1 having sum(cost) > 0 order by 4 desc, 1 limit $3`, workspace, since, limit)
 }

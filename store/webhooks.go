@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -67,34 +66,12 @@ func (s *Store) AttemptedEvent(ctx context.Context, workspace, webhook, delivery
 	return seq, poolError(err)
 }
 
-// searches are the searches of the log that this process makes at a time: each reads up to three days of it, and they
-// must leave connections to the lists of others.
-var searches = make(chan struct{}, 2)
-
-// searchPatience is how long a search waits for its turn.
-const searchPatience = 5 * time.Second
-
-// search runs a search when it is its turn. ErrUnavailable: too many wait.
-func search[T any](ctx context.Context, run func() ([]T, error)) ([]T, error) {
-	late := time.NewTimer(searchPatience)
-	defer late.Stop()
-	select {
-	case searches <- struct{}{}:
-		defer func() { <-searches }()
-		return run()
-	case <-late.C:
-	case <-ctx.Done():
-	}
-	return nil, fmt.Errorf("search the log: too many searches: %w", ErrUnavailable)
-}
-
 // MissedEvents lists up to limit events since a time, oldest first, that the webhook subscribes to, that
 // were never delivered to it and do not wait to be.
 func (s *Store) MissedEvents(ctx context.Context, workspace, webhook uuid.UUID, since time.Time, limit int) ([]int64, error) {
 	// Sets, not joins: a join by nested loops, which a planner without statistics chooses, looks at every later attempt
 	// for each event.
-	rows, err := search(ctx, func() ([]struct{ Seq int64 }, error) {
-		return collect[struct{ Seq int64 }](ctx, s, `
+	rows, err := searched[struct{ Seq int64 }](ctx, s, `
 		with begin as materialized (select first_seq_since($1, $3) as seq)
 		(select e.seq from activity e, webhooks w
 		  where e.workspace_id = $1 and e.seq >= (select seq from begin) and e.status = 'OK' and w.workspace_id = $1 and w.webhook_id = $2
@@ -103,7 +80,6 @@ func (s *Store) MissedEvents(ctx context.Context, workspace, webhook uuid.UUID, 
 		  where a.workspace_id = $1 and a.webhook_id = $2 and a.log_seq > (select seq from begin) and (a.success or not a.finished)
 		except select d.seq from webhook_deliveries d where d.workspace_id = $1 and d.webhook_id = $2)
 		order by seq limit $4`, workspace, webhook, since, limit)
-	})
 	seqs := make([]int64, len(rows))
 	for i, row := range rows {
 		seqs[i] = row.Seq
