@@ -1,8 +1,7 @@
 -- A free read: proves the caller and tells who and what it is. A success leaves no row; a refusal does.
--- p_once: for operations of several steps,
--- whether the whole was done before (functions/replay.sql). Locks the workspace row. May refuse: admit's codes, IDEMPOTENCY_CONFLICT.
-create or replace function inquire(p_workspace uuid, p_key bytea, p_want text, p_guard integer, p_operation text, p_price bigint,
-    p_path text, p_once jsonb,
+-- Locks the workspace row. May refuse: admit's codes.
+create or replace function identify(p_workspace uuid, p_key bytea, p_want text, p_guard integer, p_operation text, p_price bigint,
+    p_path text,
     out code text, out info jsonb, out cost bigint, out remaining bigint,
     out label text, out created_at timestamptz, out trial_expires_at timestamptz, out blocked boolean, out balance bigint, out spent bigint,
     out subkey_id uuid, out key_label text, out scope text, out budget_cap bigint, out key_spent bigint, out now_ts timestamptz,
@@ -11,9 +10,6 @@ language plpgsql as $$
 declare
     a admission := admit(p_workspace, p_key, p_want, p_guard);
 begin
-    if p_once is not null then
-        a := replay(a, p_once);
-    end if;
     if a.code is null then
         select w.label, w.created_at into label, created_at from workspaces w where w.workspace_id = p_workspace;
         trial_expires_at := (a.t).trial_expires_at; blocked := (a.t).blocked;
