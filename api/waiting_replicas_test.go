@@ -3,8 +3,11 @@ package api_test
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +16,7 @@ import (
 
 	"aanet/api"
 	"aanet/api/apitest"
+	"aanet/api/mcp"
 )
 
 // together are two replicas of a workspace that tell each other of commits.
@@ -198,4 +202,59 @@ func TestDrainAnswersThoseWhoWait(t *testing.T) {
 		t.Errorf("%d tickets are left, %v", n, err)
 	}
 	ws.CheckLedger(t)
+}
+
+// TestCallersThatHangUp leaves the line by ending the HTTP request, at either door, as clients of every
+// protocol version do.
+func TestCallersThatHangUp(t *testing.T) {
+	t.Parallel()
+	ws := apitest.New(t, apitest.Options{}).Workspace(t, 1000)
+	ws.Mint(t).Acquire(t, "l", 60)
+	mcpDoor := httptest.NewServer(mcp.New(ws.Service, mcp.Options{Log: doorLog(t), Version: "test"}))
+	t.Cleanup(mcpDoor.Close)
+	restDoor := strings.TrimSuffix(serveREST(t, ws), "/events")
+	wait := `"lease_seconds":60,"wait_seconds":50`
+	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"aanet_acquire_lock","arguments":{"name":"l",` + wait + `}}}`
+	for _, door := range []struct{ name, method, address, body, version string }{
+		{"rest", http.MethodPut, restDoor + "/locks/l", "{" + wait + "}", ""},
+		{"mcp", http.MethodPost, mcpDoor.URL, call, "2025-06-18"},
+		{"mcp", http.MethodPost, mcpDoor.URL, call, ""},
+	} {
+		ctx, hangUp := context.WithCancel(t.Context())
+		r, err := http.NewRequestWithContext(ctx, door.method, door.address, strings.NewReader(door.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Authorization", "Bearer "+ws.Owner.Key)
+		if door.version != "" {
+			r.Header.Set("Mcp-Protocol-Version", door.version)
+		}
+		answered := make(chan error, 1)
+		go func() {
+			answer, err := http.DefaultClient.Do(r)
+			if err == nil {
+				answer.Body.Close()
+			}
+			answered <- err
+		}()
+		tickets(t, ws, 1)
+		hangUp()
+		if err := <-answered; err == nil {
+			t.Errorf("%s %s: it was answered before it hung up", door.name, door.version)
+		}
+		tickets(t, ws, 0)
+	}
+	ws.CheckLedger(t)
+}
+
+func TestExpiredTrialsAreSentAway(t *testing.T) {
+	t.Parallel()
+	trial := apitest.New(t, apitest.Options{TrialTTL: 2 * time.Second}).Trial(t)
+	wait := later(func() apitest.Reply {
+		return trial.Owner.Refused(t, "UNAUTHENTICATED", "get_messages", args{"wait_seconds": 50})
+	})
+	if _, took := wait(t); took > 10*time.Second {
+		t.Errorf("sent away after %v", took)
+	}
 }
