@@ -91,10 +91,20 @@ func deposit(ctx context.Context, c *Caller, in DepositIn) (DepositOut, error) {
 		}
 		return DepositOut{offer: &offer}, nil
 	}
+	begun, err := c.begin(ctx)
+	if err != nil {
+		return DepositOut{}, err
+	}
 	receipt, err := engine.Take(ctx, c.Workspace(), amount, *in.PaymentSignature)
+	var used *deposits.UsedError
+	if errors.As(err, &used) && used.Receipt != nil && begun != nil && used.CreditedAt.After(*begun) {
+		c.replayed = true // it was credited by a call that this one repeats
+		receipt, err = *used.Receipt, nil
+	}
 	if err != nil {
 		return DepositOut{}, c.depositError(ctx, err)
 	}
+	c.end(ctx)
 	_, _ = c.inquire(ctx, nil) // so that the answer tells the new balance; without it it tells the old one
 	return DepositOut{
 		WorkspaceID: c.Workspace().String(), DepositedUnits: receipt.Units, TxHash: receipt.Transaction, Network: receipt.Network, receipt: receipt,

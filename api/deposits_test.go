@@ -119,6 +119,34 @@ func TestDeposits(t *testing.T) {
 			ws.CheckLedger(t)
 			other.CheckLedger(t)
 		},
+		"repeated under a key": func(t *testing.T, v vault) {
+			ws := v.Workspace(t, 0)
+			in := args{"amount_usd": "1", "payment_signature": v.proof(t), "idempotency_key": "k"}
+			offer := deposit(t, ws, args{"amount_usd": "1", "idempotency_key": "k"})
+			same(t, "an offer is not kept", offer.Status, 402)
+			answers := make([]apitest.Reply, 10)
+			apitest.Together(len(answers), func(i int) { answers[i] = deposit(t, ws, in) })
+			ws.Funded(int64(billing.PerUSD))
+			firsts := 0
+			for _, r := range append(answers, deposit(t, ws, in)) {
+				if !r.Replayed {
+					firsts++
+				}
+				if r.Code != "" || fmt.Sprint(r.Body) != fmt.Sprint(answers[0].Body) || *r.Remaining != 100_000 {
+					t.Errorf("%d %s %v, and %v", r.Status, r.Code, r.Body, answers[0].Body)
+				}
+			}
+			same(t, "firsts", firsts, 1)
+			same(t, "settles", v.bank.Facilitator.Calls("settle"), 1)
+			same(t, "another payment", deposit(t, ws, args{"amount_usd": "1", "payment_signature": v.proof(t), "idempotency_key": "k"}).Code, "IDEMPOTENCY_CONFLICT")
+			same(t, "the same without a key", pay(t, ws, in["payment_signature"].(string), "PAYMENT_ALREADY_USED").Replayed, false)
+			late := args{"amount_usd": "1", "payment_signature": in["payment_signature"], "idempotency_key": "late"}
+			for range 2 {
+				same(t, "under a key that came after it was used", deposit(t, ws, late).Code, "PAYMENT_ALREADY_USED")
+			}
+			same(t, "so that key is free", ws.Owner.OK(t, "write_file", args{"path": "f", "content": "x", "idempotency_key": "late"}).Replayed, false)
+			ws.CheckLedger(t)
+		},
 		"five networks": func(t *testing.T, v vault) {
 			ws := v.Workspace(t, 0)
 			for _, n := range x402.Networks() {

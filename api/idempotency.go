@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -20,10 +21,7 @@ const IdempotencyHeader = "Idempotency-Key"
 const idempotencyField = "idempotency_key"
 
 // TakesIdempotencyKey tells whether the operation can be repeated safely under a key of the caller's choice.
-// A deposit counts once by its payment's own signature.
-func (o *Op) TakesIdempotencyKey() bool {
-	return o.Who != Anyone && !o.ReadOnly && !o.Final && o.Name != "deposit"
-}
+func (o *Op) TakesIdempotencyKey() bool { return o.Who != Anyone && !o.ReadOnly && !o.Final }
 
 // idempotencyKey is the input that an operation has besides its own.
 func idempotencyKey() Field {
@@ -148,6 +146,27 @@ func (c *Caller) again(ctx context.Context, call store.Call, safe bool) (store.R
 		return c.svc.store.Do(ctx, call)
 	}
 	return result, err
+}
+
+// begin notes that an operation of several steps begins. It gives since when a call with the same key and input may
+// be under way or done, this one included; nil without a key.
+func (c *Caller) begin(ctx context.Context) (*time.Time, error) {
+	if c.once == nil {
+		return nil, nil
+	}
+	var begun *time.Time
+	err := c.do(ctx, fn{name: "begin_answer", into: []any{&begun}, once: true})
+	return begun, err
+}
+
+// end notes that the operation has succeeded. If that is lost, another call may still take the key.
+func (c *Caller) end(ctx context.Context) {
+	if c.once == nil {
+		return
+	}
+	if err := c.do(ctx, fn{name: "end_answer", once: true}); err != nil {
+		c.svc.log.WarnContext(ctx, "an idempotency key was not noted as used", "operation", c.op.Name, "error", err.Error())
+	}
 }
 
 // showReplayed tells the caller that the answer is that of an earlier call.

@@ -64,7 +64,7 @@ func repeatables(t *testing.T, ws *apitest.Workspace) []repeatable {
 		{"rotate_webhook_secret", ws.Owner, args{"webhook_id": hook}, 1},
 		{"redeliver_events", ws.Owner, args{"webhook_id": hook, "since": ws.Last(t).TS}, 1},
 	}
-	there := map[string]bool{"request_refund": true}
+	there := map[string]bool{"deposit": true, "request_refund": true}
 	for _, r := range all {
 		there[r.tool] = true
 	}

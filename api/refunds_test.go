@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -51,6 +52,17 @@ func hash() string { return "0x" + strings.ReplaceAll(uuid.NewString()+uuid.NewS
 
 func TestRefunds(t *testing.T) {
 	play(t, apitest.Options{},
+		scene{"repeated under a key", func(t *testing.T, ws *apitest.Workspace) {
+			answers := make([]apitest.Reply, 50)
+			apitest.Together(len(answers), func(i int) { answers[i] = ws.Owner.OK(t, "request_refund", with(toWallet, "k")) })
+			ws.Funded(-1_000_000)
+			for _, r := range answers {
+				same(t, "answer", fmt.Sprint(r.Status, r.Body), fmt.Sprint(answers[0].Status, answers[0].Body))
+			}
+			same(t, "net", answers[0].Text("net_payout_usd"), "9.98")
+			same(t, "refunds", len(refundsOf(t, ws)), 1)
+			same(t, "balance", ws.Balance(t), 0)
+		}},
 		scene{"reserve and pay", func(t *testing.T, ws *apitest.Workspace) {
 			same(t, "refunds", len(refundsOf(t, ws)), 0)
 			r := refunded(t, ws, toWallet, 1_000_000)

@@ -21,6 +21,7 @@ func TestSubkeys(t *testing.T) {
 		scene{"a cap is spent to the last unit", capEdges},
 		scene{"an update changes what it names", updates},
 		scene{"a change binds from the next call", changesBind},
+		scene{"the last use", lastUse},
 		scene{"revoking", revoking},
 		scene{"a revoked key on every operation", revokedEverywhere},
 		scene{"the owner's operations", ownersOnly},
@@ -253,4 +254,27 @@ func otherTenantsIDs(t *testing.T, ws *apitest.Workspace) {
 	theirs.OK(t, "get_workspace", nil)
 	same(t, "rows over there", len(other.Log(t)), before)
 	other.CheckLedger(t)
+}
+
+// lastUse is fresh to the second whatever the call was: charged, free, refused or repeated.
+func lastUse(t *testing.T, ws *apitest.Workspace) {
+	a := ws.Mint(t)
+	in := with(args{"path": "f", "content": "x"}, "k")
+	for i, use := range []func(apitest.Agent){
+		func(a apitest.Agent) { a.OK(t, "write_file", in) },
+		func(a apitest.Agent) { a.OK(t, "get_remaining_balance", nil) },
+		func(a apitest.Agent) { a.OK(t, "get_workspace", nil) },
+		func(a apitest.Agent) { same(t, "replayed", a.OK(t, "write_file", in).Replayed, true) },
+		func(a apitest.Agent) { a.Refused(t, "NOT_FOUND", "read_file", args{"path": "none"}) },
+		func(a apitest.Agent) { a.Refused(t, "INVALID_ARGUMENT", "read_file", args{"path": ".."}) },
+		func(a apitest.Agent) { a.OK(t, "get_lock_status", args{"name": "never"}) },
+	} {
+		later := ws.Later(t, time.Duration(i+1)*time.Hour)
+		before := time.Now().Add(time.Duration(i+1)*time.Hour - time.Second)
+		use(a.On(later))
+		text, _ := entry(t, ws, a)["last_used_at"].(string)
+		if used := instant(t, text); used.Before(before) || used.After(before.Add(10*time.Second)) {
+			t.Errorf("use %d: %s, want about %s", i, text, before)
+		}
+	}
 }

@@ -127,7 +127,7 @@ func getWorkspace(ctx context.Context, c *Caller, _ struct{}) (WorkspaceOut, err
 	}, nil
 }
 
-// identity is what functions/inquire.sql tells of a caller and its workspace.
+// identity is what functions/identify.sql tells of a caller and its workspace.
 type identity struct {
 	label          string
 	createdAt      time.Time
@@ -147,7 +147,7 @@ type identity struct {
 // inquire proves the caller for a free read; path is what a refusal's log row names.
 func (c *Caller) inquire(ctx context.Context, path *string) (identity, error) {
 	var i identity
-	err := c.do(ctx, fn{name: "inquire", args: []any{path, nil}, into: []any{
+	err := c.do(ctx, fn{name: "identify", args: []any{path}, into: []any{
 		&i.label, &i.createdAt, &i.trialExpiresAt, &i.blocked, &i.balance, &i.spent,
 		&i.subkeyID, &i.keyLabel, &i.scope, &i.budgetCap, &i.keySpent, &i.now,
 		&i.limits.PerHour, &i.limits.PerDay, &i.windowLeft,

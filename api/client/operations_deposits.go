@@ -28,6 +28,7 @@ func (c *Client) Deposit(ctx context.Context, in DepositIn, options ...CallOptio
 	return call[DepositOut](ctx, c, request{
 		method: "POST", path: "/deposits",
 		workspace: true,
+		takesKey:  true,
 		input: []argument{
 			{"amount_usd", in.AmountUSD},
 			{"payment_signature", given(in.PaymentSignature)},

@@ -49,6 +49,10 @@ func TestOnlyWhatIsSafeIsRepeated(t *testing.T) {
 		_, err := c.AppendFile(ctx, AppendFileIn{Path: "a", Content: "b"}, WithMeta(m))
 		return err
 	}
+	keyed := func(ctx context.Context, c *Client, m *Meta) error {
+		_, err := c.AppendFile(ctx, AppendFileIn{Path: "a", Content: "b"}, WithMeta(m), WithIdempotencyKey("k"))
+		return err
+	}
 	for _, c := range []struct {
 		name     string
 		call     func(context.Context, *Client, *Meta) error
@@ -58,6 +62,8 @@ func TestOnlyWhatIsSafeIsRepeated(t *testing.T) {
 		ok       bool
 	}{
 		{"a read that was refused for now", read, 2, refuse(503, CodeUnavailable, ""), 3, true},
+		{"a change with a key that was refused for now", keyed, 2, refuse(503, CodeUnavailable, ""), 3, true},
+		{"a change with a key whose fate is unknown", keyed, 2, hangUp, 3, true},
 		{"a read that stays refused", read, 99, refuse(503, CodeUnavailable, ""), 4, false},
 		{"a read whose connection broke", read, 1, hangUp, 2, true},
 		{"a read of what is not there", read, 99, refuse(404, CodeNotFound, ""), 1, false},

@@ -33,6 +33,7 @@ var added = map[string][]string{
 	"aanet_register_webhook": {"balance_low_units", "idempotency_key"},
 	"aanet_delete_webhook":   {"idempotency_key"},
 	"aanet_request_refund":   {"idempotency_key"},
+	"aanet_deposit":          {"idempotency_key"},
 	"aanet_get_messages":     {"wait_seconds"},
 	"aanet_submit_feedback":  {"idempotency_key"},
 }

@@ -83,6 +83,10 @@ var (
 type UsedError struct {
 	// Transaction is that of the credit; empty when it is none of the caller's business.
 	Transaction string
+	// Receipt is what the caller got, or would have got, when it was credited, at CreditedAt; nil when it is none of
+	// the caller's business.
+	Receipt    *Receipt
+	CreditedAt time.Time
 }
 
 func (e *UsedError) Error() string { return "the payment was used before" }
@@ -181,9 +185,20 @@ func (e *Engine) joined(ctx context.Context, workspace uuid.UUID, c store.Claim)
 	case c.Workspace != workspace:
 		return &UsedError{}
 	case d.State == store.DepositCredited:
-		return &UsedError{Transaction: d.Transaction}
+		return usedBy(d)
 	case d.State == store.DepositFailed:
 		return &x402.InvalidError{Reason: "failed", Message: "this payment was not made and can no longer be: " + d.Reason}
 	}
 	return nil
+}
+
+// usedBy tells a workspace of the credit that it had for a payment.
+func usedBy(d store.Deposit) *UsedError {
+	used := &UsedError{Transaction: d.Transaction}
+	if d.ResolvedAt != nil {
+		o := x402.SettledBefore(d.Network, d.Payer, d.Transaction)
+		used.CreditedAt = *d.ResolvedAt
+		used.Receipt = &Receipt{Units: billing.Units(d.Units), Transaction: d.Transaction, Network: d.Network, Response: o.Response, Header: o.Header()}
+	}
+	return used
 }

@@ -12,7 +12,7 @@ begin
     end if;
     select * into k from idempotency_keys i
      where i.workspace_id = (a.t).workspace_id and i.caller = caller_of(a.subkey_id) and i.once_key = p_once->>'key'
-       and i.created_at > a.ts - interval '24 hours';
+       and i.created_at > a.ts - interval '24 hours' and i.answer <> 'null'; -- null: begin_answer
     if k.once_key is null then
         return a;
     elsif k.hash <> p_once->>'hash' then
