@@ -73,7 +73,7 @@ func TestDepositOverREST(t *testing.T) {
 	if err != nil || response["success"] != any(true) || response["transaction"] != paid["tx_hash"] || response["network"] != any(apitest.Base) {
 		t.Errorf("PAYMENT-RESPONSE is %s, the answer %v", raw, paid)
 	}
-	status, h, _ = post(other, `{"amount_usd":"1"}`)
+	status, _, _ = post(other, `{"amount_usd":"1"}`)
 	same(t, "by the header alone", status, 200)
 	status, h, _ = post(other, `{"amount_usd":"1"}`)
 	same(t, "again", status, 409)
