@@ -15,11 +15,12 @@ begin
     if a.seq is null then
         return a;
     end if;
-    a.remaining := case when a.code is distinct from 'UNAUTHENTICATED' then remaining(a) end;
-    if a.code = 'REPLAYED' then
-        perform touch_key(a);
-        return a;
-    elsif a.code is not null then
+    if a.code is not null then
+        a.remaining := case when a.code <> 'UNAUTHENTICATED' then remaining(a) end;
+        if a.code = 'REPLAYED' then
+            perform touch_key(a);
+            return a;
+        end if;
         t := refusal_budget(t, a.ts);
         if t.refusal_tokens < 0 then
             a.code := 'RATE_LIMITED';
@@ -70,7 +71,7 @@ begin
         raise exception 'the totals of workspace % were not kept', t.workspace_id;
     end if;
     a.t := t;
-    if a.cost > 0 then
+    if a.code is null then
         a.remaining := remaining(a);
     end if;
     a.seq := a.seq + 1;
