@@ -26,13 +26,11 @@ begin
             raise exception 'workspace % was not flushed before a call of another', (a.t).workspace_id;
         end if;
     else
-        if not exists (select 1 from keys k where k.workspace_id = p_workspace and k.key_hash = p_key)
-            and not exists (select 1 from retired_keys k where k.workspace_id = p_workspace and k.key_hash = p_key)
-        then
+        a.t := lock_for_key(p_workspace, p_key);
+        if (a.t).workspace_id is null then
             a.code := 'UNAUTHENTICATED';
             return a;
         end if;
-        a.t := lock_workspace(p_workspace);
     end if;
     a.ts := greatest(aanet_now(), (a.t).last_ts + interval '1 microsecond');
     select k.ctid, k.subkey_id, k.label, k.scope, k.budget_cap, k.spent, k.last_used_at, k.limits, k.revoked_at, k.rotated_until
