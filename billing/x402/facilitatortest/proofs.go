@@ -115,6 +115,9 @@ func base58(b []byte) (text string) {
 		n.DivMod(n, radix, digit)
 		text = string(base58Alphabet[digit.Int64()]) + text
 	}
+	for i := 0; i < len(b) && b[i] == 0; i++ { // a leading zero byte is a digit of its own
+		text = base58Alphabet[:1] + text
+	}
 	return text
 }
 
