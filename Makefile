@@ -1,5 +1,6 @@
 # What one needs to work on AANet: Go, git and make. Everything else (a private Postgres, a C compiler for the race
-# detector, plpgsql_check) is used if it is there and installed when this runs as root where apt is at hand.
+# detector, Chromium, Node.js, plpgsql_check) is used if it is there and installed when this runs as root where apt is
+# at hand.
 
 # Not $(dir), which splits a path at its spaces.
 ROOT := $(shell cd "$$(dirname '$(strip $(MAKEFILE_LIST))')" && pwd)/
@@ -32,6 +33,7 @@ run: build ## Start the service with a Postgres of its own (ARGS="--listen 127.0
 
 test: ## Check and test everything on a private Postgres (one package: PKG=./store, one test: RUN=TestName)
 	@$(IN) echo '== format' && deploy/tools/format.sh
+	@$(IN) deploy/tools/packages.sh
 	@$(IN) race=$$(deploy/tools/race.sh) && \
 		echo "== build $$race" && code=$$(go list -f '{{if .GoFiles}}{{.ImportPath}}{{end}}' $(PKG)) && \
 		{ test -z "$$code" || go build $$race -v $$code; } && \

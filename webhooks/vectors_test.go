@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"aanet/deploy/programs"
 )
 
 // vector is a signed request as the documentation shows it.
@@ -50,10 +52,13 @@ func TestExamplesOfTheDocumentationVerify(t *testing.T) {
 		t.Fatal(err)
 	}
 	signature := v.Headers["X-AANet-Signature"]
-	for _, language := range []struct{ marker, fence, file, call, tool string }{
-		{"go", "go", "verify.go", `func main() { println(verify(%q, %q, []byte(%q)), verify(%[1]q, %[2]q, []byte("x"))) }`, "go run"},
-		{"typescript", "ts", "verify.mjs", `console.log(verify(%q, %q, Buffer.from(%q)), verify(%[1]q, %[2]q, Buffer.from("x")))`, "node"},
-		{"python", "python", "verify.py", `print(str(verify(%q, %q, %q.encode())).lower(), str(verify(%[1]q, %[2]q, b"x")).lower())`, "python3"},
+	for _, language := range []struct {
+		marker, fence, file, call string
+		tool                      func(testing.TB) []string
+	}{
+		{"go", "go", "verify.go", `func main() { println(verify(%q, %q, []byte(%q)), verify(%[1]q, %[2]q, []byte("x"))) }`, func(testing.TB) []string { return []string{"go", "run"} }},
+		{"typescript", "ts", "verify.mjs", `console.log(verify(%q, %q, Buffer.from(%q)), verify(%[1]q, %[2]q, Buffer.from("x")))`, func(t testing.TB) []string { return []string{programs.Node(t)} }},
+		{"python", "python", "verify.py", `print(str(verify(%q, %q, %q.encode())).lower(), str(verify(%[1]q, %[2]q, b"x")).lower())`, func(t testing.TB) []string { return []string{programs.Python(t)} }},
 	} {
 		t.Run(language.marker, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), language.file)
@@ -64,10 +69,7 @@ func TestExamplesOfTheDocumentationVerify(t *testing.T) {
 			if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			command := append(strings.Fields(language.tool), file)
-			if _, err := exec.LookPath(command[0]); err != nil {
-				t.Skipf("%s is not installed here", command[0])
-			}
+			command := append(language.tool(t), file)
 			out, err := exec.CommandContext(t.Context(), command[0], command[1:]...).CombinedOutput()
 			if err != nil || !strings.Contains(string(out), "true false") {
 				t.Errorf("%v: %s", err, out)

@@ -15,6 +15,7 @@ import (
 
 	"aanet/billing"
 	"aanet/billing/chaintest"
+	"aanet/deploy/programs"
 )
 
 // The SDK's client for MCP pays unaided: it knows the challenge by its form and sends the payment in _meta.
@@ -60,7 +61,7 @@ func (k withKey) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // The clients of npm pay the running server as they are; more than a dollar only when they are told to.
 func TestClientInTypeScriptPays(t *testing.T) {
-	folder := chaintest.Installed(t, "x402client", os.DirFS("testdata/x402client"))
+	folder := programs.Packages(t, "x402client", os.DirFS("testdata/x402client"))
 	s := newShop(t, false, patience)
 	ws, payer := s.Workspace(t, 0), s.rich()
 	type report struct {
@@ -76,7 +77,7 @@ func TestClientInTypeScriptPays(t *testing.T) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		node := exec.CommandContext(ctx, "node", "pay.mjs", s.url+"/v1/workspaces/"+ws.ID+"/deposits", ws.Owner.Key, payer.Key, network, usd, spendCap)
+		node := exec.CommandContext(ctx, programs.Node(t), "pay.mjs", s.url+"/v1/workspaces/"+ws.ID+"/deposits", ws.Owner.Key, payer.Key, network, usd, spendCap)
 		node.Dir = folder
 		var faults strings.Builder
 		node.Stderr = &faults

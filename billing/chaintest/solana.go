@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"embed"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -25,7 +26,11 @@ import (
 
 	"aanet/billing"
 	"aanet/billing/x402"
+	"aanet/deploy/programs"
 )
+
+//go:embed svm/package.json svm/package-lock.json svm/node.mjs svm/wire.mjs
+var svmFiles embed.FS
 
 // Solana is that chain's runtime in a child process, with USDC at its true address.
 type Solana struct {
@@ -41,8 +46,8 @@ type Solana struct {
 func StartSolana(t testing.TB) *Solana {
 	t.Helper()
 	n, _ := x402.NetworkOf(x402.SolanaID)
-	folder := Installed(t, "svm", svmFiles)
-	process := exec.CommandContext(context.WithoutCancel(t.Context()), "node", "node.mjs")
+	folder := programs.Packages(t, "svm", svmFiles)
+	process := exec.CommandContext(context.WithoutCancel(t.Context()), programs.Node(t), "node.mjs")
 	process.Dir = folder
 	in, err := process.StdinPipe()
 	if err != nil {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prints -race when the race detector can be used here, and nothing when it cannot (the reason goes to stderr).
-# It needs cgo and a C compiler; as root the compiler is installed where apt is at hand.
+# It needs cgo and a C compiler (packages.sh installs one).
 set -euo pipefail
 
 without() {
@@ -10,16 +10,7 @@ without() {
 
 cc=$(go env CC)
 cc=${cc%% *}
-if ! command -v "$cc" >/dev/null; then
-	if [[ $(id -u) != 0 ]] || ! command -v apt-get >/dev/null; then
-		without "no C compiler ($cc) is installed"
-	fi
-	echo "installing a C compiler for the race detector" >&2
-	export DEBIAN_FRONTEND=noninteractive
-	{
-		apt-get update -q && apt-get install -q -y --no-install-recommends gcc libc6-dev
-	} </dev/null >&2 || without "no C compiler could be installed"
-fi
+command -v "$cc" >/dev/null || without "no C compiler ($cc) is installed"
 
 # A compiler alone proves nothing (no headers, an unsupported platform): build the smallest program with it.
 probe=$(mktemp -d)
