@@ -44,6 +44,7 @@ func benchSections() []benchSection {
 		{"f", "growth", "write with 5 million log rows and 200,000 files present", (*bench).growth},
 		{"g", "snapshot", "the hot workspace while another connection holds a snapshot", (*bench).heldSnapshot},
 		{"h", "neighbour", "a quiet workspace beside one that writes 1 MiB files", (*bench).neighbour},
+		{"i", "waiting", "calls that wait: their memory, and how soon they are woken", (*bench).waiting},
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 )
@@ -33,20 +32,18 @@ type clientLoad struct {
 	url      string
 	duration time.Duration
 	clients  int
+	rate     float64 // calls a second of all clients together; 0 is as many as can be
 }
 
 func (l *clientLoad) register(flags *flag.FlagSet) {
 	flags.StringVar(&l.url, "url", "", "internal: the service")
 	flags.DurationVar(&l.duration, "for", time.Second, "internal: how long")
 	flags.IntVar(&l.clients, "clients", benchClients, "internal: connections")
+	flags.Float64Var(&l.rate, "rate", 0, "internal: calls a second, 0 without bound")
 }
 
 // run connects, says that it is ready, calls for the time given, and prints a clientAnswer.
 func (l *clientLoad) run(ctx context.Context, p process, door string) error {
-	address, err := url.Parse(l.url)
-	if err != nil || address.Host == "" {
-		return fmt.Errorf("--url must be the service's address")
-	}
 	render := map[string]func(host string, t doorTarget, path string) []byte{"rest": restRequest, "mcp": mcpRequest}[door]
 	if render == nil {
 		return fmt.Errorf("there is no door %q", door)
@@ -57,31 +54,41 @@ func (l *clientLoad) run(ctx context.Context, p process, door string) error {
 	}
 	var connections []*doorConn
 	for range l.clients {
-		conn, err := net.Dial("tcp", address.Host)
+		conn, err := dialDoor(l.url)
 		if err != nil {
-			return fmt.Errorf("connect: %w", err)
+			return err
 		}
-		defer conn.Close()
-		connections = append(connections, &doorConn{conn: conn, answers: bufio.NewReader(conn)})
+		defer conn.conn.Close()
+		connections = append(connections, conn)
 	}
 	// The requests are the same again and again: the client must not spend the CPU that it measures.
 	requests := make([][][]byte, l.clients)
 	for client := range requests {
 		for number := client; number < len(targets)+client; number += l.clients {
-			requests[client] = append(requests[client], render(address.Host, targets[number%len(targets)], fmt.Sprintf("d/f%d", client)))
+			requests[client] = append(requests[client], render(connections[client].host, targets[number%len(targets)], fmt.Sprintf("d/f%d", client)))
 		}
 	}
 	if _, err := io.WriteString(p.stdout, clientReady); err != nil {
 		return err
 	}
 	cpu := ownCPU()
+	started := time.Now()
 	f, err := drive(ctx, l.clients, l.duration, func(_ context.Context, client, number int) error {
+		time.Sleep(time.Until(l.due(started, client, number)))
 		return connections[client].call(requests[client][number%len(requests[client])])
 	})
 	if err != nil {
 		return err
 	}
 	return json.NewEncoder(p.stdout).Encode(clientAnswer{Calls: f.calls, OpsPerS: f.ops, P50: f.p50, P99: f.p99, CPU: micros(ownCPU() - cpu)})
+}
+
+// due is when a client makes a call: the calls of all are spread evenly.
+func (l *clientLoad) due(started time.Time, client, number int) time.Time {
+	if l.rate == 0 {
+		return started
+	}
+	return started.Add(time.Duration(float64(number*l.clients+client) / l.rate * float64(time.Second)))
 }
 
 // doorTarget is a workspace with its key, as a client has them.
@@ -122,6 +129,7 @@ func mcpRequest(host string, t doorTarget, path string) []byte {
 
 // doorConn is one connection that is kept open.
 type doorConn struct {
+	host    string
 	conn    net.Conn
 	answers *bufio.Reader
 	body    bytes.Buffer

@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -50,7 +49,7 @@ func (b *bench) doors(ctx context.Context) (err error) {
 // doorWay lets a client process write through a door.
 func (b *bench) doorWay(s *servedProcess, door string, targets []target) way {
 	return way{door, func(ctx context.Context, d time.Duration) (figure, error) {
-		c, err := b.startClient(ctx, door, s.url, d, targets)
+		c, err := b.startClient(ctx, door, s.url, clientLoad{duration: d, clients: benchClients}, targets)
 		if err != nil {
 			return figure{}, err
 		}
@@ -77,26 +76,26 @@ type servedProcess struct {
 	log string // the file that it logs to
 }
 
-// startService starts the service with its defaults, on free ports and without rate limits.
-func (b *bench) startService(ctx context.Context) (*servedProcess, error) {
+// startService starts the service with its defaults, on free ports and without rate limits. What env has comes last.
+func (b *bench) startService(ctx context.Context, env ...string) (*servedProcess, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	secret := make([]byte, 32)
 	_, _ = rand.Read(secret) // never fails (crypto/rand)
-	s := &servedProcess{log: filepath.Join(b.dir, "service.log")}
-	log, err := os.Create(s.log)
+	log, err := os.CreateTemp(b.dir, "service-*.log")
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
+	s := &servedProcess{log: log.Name()}
 	s.cmd = exec.CommandContext(ctx, program, "serve")
-	s.cmd.Env = []string{
+	s.cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "DATABASE_URL=" + b.url, "AANET_SECRET_KEY=" + base64.StdEncoding.EncodeToString(secret),
 		"AANET_LISTEN=127.0.0.1:0", "AANET_METRICS_LISTEN=127.0.0.1:0", "AANET_RATE_LIMITS=off",
 		"AANET_LANES=" + strconv.Itoa(benchLanes), "GOGC=" + strconv.Itoa(benchGOGC), "GOMEMLIMIT=768MiB",
-	}
+	}, env...)
 	s.cmd.Stderr = log
 	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
 	s.cmd.WaitDelay = 10 * time.Second
@@ -173,13 +172,14 @@ type clientProcess struct {
 
 // startClient starts the client and returns when it begins to measure. It gets the keys on its standard
 // input, where no list of processes shows them.
-func (b *bench) startClient(ctx context.Context, door, url string, d time.Duration, targets []target) (*clientProcess, error) {
+func (b *bench) startClient(ctx context.Context, door, url string, load clientLoad, targets []target) (*clientProcess, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
 	c := &clientProcess{stderr: new(strings.Builder)}
-	c.cmd = exec.CommandContext(ctx, program, "bench", "--client="+door, "--url="+url, "--for="+d.String(), "--clients="+strconv.Itoa(benchClients))
+	c.cmd = exec.CommandContext(ctx, program, "bench", "--client="+door, "--url="+url, "--for="+load.duration.String(),
+		"--clients="+strconv.Itoa(load.clients), "--rate="+strconv.FormatFloat(load.rate, 'f', 1, 64))
 	c.cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
 	c.cmd.Stderr = c.stderr
 	var input strings.Builder

@@ -23,7 +23,7 @@ type benchResult struct {
 	P99      *float64 `json:"p99_ms"`
 	Ratio    *float64 `json:"ratio"`
 	Goal     *float64 `json:"goal"`
-	Bound    string   `json:"bound,omitempty"` // what the ratio should be of the goal: at least or at most
+	Bound    string   `json:"bound,omitempty"` // at least, at most: of the ratio; p99 at most: milliseconds
 	Met      *bool    `json:"met"`
 	CPU      *cpuLine `json:"cpu,omitempty"`
 	RestMiB  float64  `json:"rss_rest_mib,omitempty"`
@@ -64,6 +64,13 @@ func (r benchResult) against(ratio float64, bound string, goal float64, note str
 		met = ratio <= goal
 	}
 	r.Ratio, r.Goal, r.Bound, r.Met, r.Note = rounded(ratio, 2), &goal, bound, &met, note
+	return r
+}
+
+// within adds what the p99 must not exceed, in milliseconds.
+func (r benchResult) within(goal float64, note string) benchResult {
+	met := *r.P99 <= goal
+	r.Goal, r.Bound, r.Met, r.Note = &goal, "p99 at most", &met, note
 	return r
 }
 
@@ -113,14 +120,14 @@ func (t *benchReport) print(r benchResult) error {
 	}
 	if !t.headed {
 		t.headed = true
-		fmt.Fprintf(t.w, "%-26s %9s %9s %9s %7s %-13s %-4s %s\n", "name", "ops/s", "p50 ms", "p99 ms", "ratio", "goal", "met", "note")
+		fmt.Fprintf(t.w, "%-26s %9s %9s %9s %7s %-15s %-4s %s\n", "name", "ops/s", "p50 ms", "p99 ms", "ratio", "goal", "met", "note")
 	}
 	goal, met := "", ""
 	if r.Goal != nil {
 		goal = fmt.Sprintf("%s %g", r.Bound, *r.Goal)
 		met = map[bool]string{true: "yes", false: "NO"}[*r.Met]
 	}
-	_, err := fmt.Fprintln(t.w, strings.TrimRight(fmt.Sprintf("%-26s %9s %9s %9s %7s %-13s %-4s %s",
+	_, err := fmt.Fprintln(t.w, strings.TrimRight(fmt.Sprintf("%-26s %9s %9s %9s %7s %-15s %-4s %s",
 		r.Name, cell(r.OpsPerS, 0), cell(r.P50, 2), cell(r.P99, 2), cell(r.Ratio, 2), goal, met, r.details()), " "))
 	return err
 }

@@ -165,6 +165,26 @@ func TestClientLoad(t *testing.T) {
 	}
 }
 
+// With a rate the calls of all clients are spread evenly; without one none waits.
+func TestClientRate(t *testing.T) {
+	load, started := clientLoad{clients: 4, rate: 100}, time.Unix(1000, 0)
+	var due []time.Duration
+	for number := range 2 {
+		for client := range load.clients {
+			due = append(due, load.due(started, client, number).Sub(started))
+		}
+	}
+	for i, d := range due {
+		if want := time.Duration(i) * 10 * time.Millisecond; d != want {
+			t.Errorf("call %d is due after %v, want %v", i, d, want)
+		}
+	}
+	load.rate = 0
+	if at := load.due(started, 3, 1000); !at.Equal(started) {
+		t.Errorf("without a rate a call is due at %v", at)
+	}
+}
+
 // The two designs are compared fairly only while they leave the same rows behind.
 func TestOrdinaryTransactionDoesTheSameWork(t *testing.T) {
 	ctx := t.Context()
