@@ -12,8 +12,9 @@ import (
 var mayImport = map[string][]string{
 	"cmd/aanet": {"api", "api/admin", "api/client", "api/clientgen", "api/mcp", "api/rest", "billing", "billing/chain", "billing/deposits", "billing/refunds",
 		"billing/x402", "store", "store/jobs", "store/pgserver", "store/schema", "webhooks"},
-	"api/rest":      {"api", "billing"},
-	"api/mcp":       {"api", "billing"},
+	"api/rest":      {"api", "api/negotiate", "billing"},
+	"api/mcp":       {"api", "api/negotiate", "billing"},
+	"api/negotiate": {},
 	"api/admin":     {"api", "billing", "store", "webhooks"},
 	"api/client":    {},
 	"api/clientgen": {"api"},

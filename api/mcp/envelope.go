@@ -31,6 +31,7 @@ type envelope struct {
 	id        json.RawMessage // nil when there is none
 	method    string
 	answers   bool   // it is a response
+	progress  bool   // of tools/call: the client wants to hear of progress
 	arguments []byte // of tools/call; nil when there are none
 	message   []byte // the whole, with {} for the arguments
 }
@@ -104,7 +105,7 @@ func (r *envelopeReader) message(e *envelope) error {
 	err := r.object(func(name string) error {
 		switch name {
 		case "params":
-			return r.params()
+			return r.params(e)
 		case "id":
 			value, err := r.tokens.ReadValue()
 			e.id = bytes.Clone(value)
@@ -130,19 +131,30 @@ func (r *envelopeReader) message(e *envelope) error {
 	return nil
 }
 
-func (r *envelopeReader) params() error {
+func (r *envelopeReader) params(e *envelope) error {
+	return r.ifObject(func(name string) error {
+		switch {
+		case name == "_meta":
+			return r.ifObject(func(name string) error {
+				e.progress = e.progress || name == "progressToken"
+				return r.tokens.SkipValue()
+			})
+		case name == "arguments" && r.end == 0: // a second one stays in, for checkStrict to find
+			value, err := r.tokens.ReadValue()
+			r.end = r.tokens.InputOffset()
+			r.start = r.end - int64(len(value))
+			return err
+		}
+		return r.tokens.SkipValue()
+	})
+}
+
+// ifObject is object for a value that may be something else, which is skipped.
+func (r *envelopeReader) ifObject(field func(name string) error) error {
 	if r.tokens.PeekKind() != '{' {
 		return r.tokens.SkipValue()
 	}
-	return r.object(func(name string) error {
-		if name != "arguments" || r.end > 0 { // a second one stays in, for checkStrict to find
-			return r.tokens.SkipValue()
-		}
-		value, err := r.tokens.ReadValue()
-		r.end = r.tokens.InputOffset()
-		r.start = r.end - int64(len(value))
-		return err
-	})
+	return r.object(field)
 }
 
 // object calls field for each name; field must read the value.

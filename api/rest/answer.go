@@ -2,15 +2,14 @@ package rest
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
-	"sync"
 
 	"aanet/api"
+	"aanet/api/negotiate"
 
 	"github.com/labstack/echo/v4"
 )
@@ -46,7 +45,7 @@ func (d *door) answer(c echo.Context, op *api.Op, a api.Answer) error {
 	}
 	if file, ok := a.Out.(api.ReadFileOut); ok {
 		h.Add("Vary", "Accept")
-		if file.Content != nil && prefers(r.Header.Get("Accept"), "text/plain", typeJSON) {
+		if file.Content != nil && negotiate.Prefers(r.Header.Get("Accept"), "text/plain", typeJSON) {
 			if file.NextOffset != nil {
 				h.Set("X-AANet-Next-Offset", strconv.FormatInt(*file.NextOffset, 10))
 			}
@@ -109,17 +108,12 @@ func sendJSON(c echo.Context, status int, media string, value any) error {
 	return send(c, status, media, b.Bytes())
 }
 
-// gzipLeast is the size in bytes from which compressing is worth its time.
-const gzipLeast = 1 << 10
-
-var compressors = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
-
 // send writes a whole answer, compressed where that pays. The ETag stays as it is: it names the file's
 // version, and a client must be able to send it back. To HEAD it sends all but the body.
 func send(c echo.Context, status int, media string, body []byte) error {
 	h := c.Response().Header()
 	h.Add("Vary", "Accept-Encoding")
-	if len(body) >= gzipLeast && acceptsGzip(c.Request().Header.Get("Accept-Encoding")) {
+	if len(body) >= negotiate.GzipLeast && negotiate.AcceptsGzip(c.Request().Header.Get("Accept-Encoding")) {
 		compressed, err := compress(body)
 		if err != nil {
 			return fmt.Errorf("compress the answer: %w", err)
@@ -141,9 +135,7 @@ func send(c echo.Context, status int, media string, body []byte) error {
 
 func compress(body []byte) ([]byte, error) {
 	var b bytes.Buffer
-	w := compressors.Get().(*gzip.Writer)
-	defer compressors.Put(w)
-	w.Reset(&b)
+	w := negotiate.NewGzip(&b)
 	_, err := w.Write(body)
 	if err = errors.Join(err, w.Close()); err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"aanet/api"
+	"aanet/api/negotiate"
 
 	"github.com/labstack/echo/v4"
 )
@@ -113,7 +114,7 @@ func (d *door) pricing(c echo.Context) error {
 	c.Set(operationKey, op)
 	c.Response().Header().Add("Vary", "Accept")
 	answer := d.svc.Call(r.Context(), op, api.Request{Address: d.address(r), ID: requestID(c)})
-	if answer.Refusal != nil || !prefers(r.Header.Get("Accept"), "text/html", typeJSON) {
+	if answer.Refusal != nil || !negotiate.Prefers(r.Header.Get("Accept"), "text/html", typeJSON) {
 		return d.answer(c, op, answer)
 	}
 	c.Response().Header().Set("Content-Security-Policy", pagePolicy)

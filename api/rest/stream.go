@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"aanet/api"
+	"aanet/api/negotiate"
 
 	"github.com/labstack/echo/v4"
 )
@@ -22,7 +23,7 @@ const writePatience = 10 * time.Second
 
 // wantsStream tells whether a request asks for the event feed as server-sent events.
 func wantsStream(r *http.Request, op *api.Op) bool {
-	return op.Name == "wait" && r.Method == http.MethodGet && prefers(r.Header.Get("Accept"), typeEvents, typeJSON)
+	return op.Name == "wait" && r.Method == http.MethodGet && negotiate.Prefers(r.Header.Get("Accept"), typeEvents, typeJSON)
 }
 
 // stream sends the event feed as server-sent events until the client leaves, its key may no longer read
