@@ -93,17 +93,20 @@ func devDir(t *testing.T) string {
 	return dir
 }
 
-// postgresPID is the process that a data directory's Postgres is.
+// postgresPID is the process that the Postgres in a data directory of aanet dev is.
 func postgresPID(t *testing.T, dir string) int {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(dir, "postgres", "postgres", "postmaster.pid"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	first, _, _ := strings.Cut(string(text), "\n")
-	pid, err := strconv.Atoi(first)
-	if err != nil {
-		t.Fatal(err)
+	pid, ok := postmasterOf(filepath.Join(dir, "postgres"))
+	if !ok {
+		t.Fatalf("no Postgres runs in %s", dir)
 	}
 	return pid
+}
+
+// postmasterOf is the process that serves the folder of a pgserver; there is none while it starts again.
+func postmasterOf(dir string) (int, bool) {
+	text, _ := os.ReadFile(filepath.Join(dir, "postgres", "postmaster.pid"))
+	first, _, _ := strings.Cut(string(text), "\n")
+	pid, err := strconv.Atoi(first)
+	return pid, err == nil
 }

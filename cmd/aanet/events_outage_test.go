@@ -6,14 +6,17 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
+	"aanet/store/pgserver"
 	"aanet/store/storetest"
 )
 
@@ -95,7 +98,45 @@ func TestEventsOutliveTheDatabase(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.Database(t)
 	c := layCable(t, dsn)
-	first, second := serving(t, c.dsn), serving(t, c.dsn)
+	followThrough(t, dsn, c.dsn, func() {
+		c.pull()
+		time.Sleep(300 * time.Millisecond)
+		c.mend()
+	})
+}
+
+// TestEventsOutliveAKilledPostgres: the same while Postgres dies and recovers.
+func TestEventsOutliveAKilledPostgres(t *testing.T) {
+	t.Parallel()
+	server, err := pgserver.Start(t.Context(), pgserver.Options{Dir: filepath.Join(t.TempDir(), "postgres"), Durable: true, Temporary: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := server.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	followThrough(t, server.URL(), server.URL(), func() {
+		killed, ok := postmasterOf(server.Dir)
+		if !ok {
+			t.Fatal("no Postgres to kill")
+		}
+		if err := syscall.Kill(killed, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "another Postgres", func() bool {
+			pid, ok := postmasterOf(server.Dir)
+			return ok && pid != killed
+		})
+	})
+}
+
+// followThrough follows the events of a workspace while two processes write them and the database, which they reach
+// by through, has two outages.
+func followThrough(t *testing.T, dsn, through string, outage func()) {
+	first := serving(t, through)
+	second := serving(t, through)
 	urls := []string{first.url, second.url}
 	made := must(t, first.url, "POST", "/v1/workspaces", "", `{"label":"events"}`)
 	path, key := "/v1/workspaces/"+made.string("workspace_id"), made.string("owner_key")
@@ -124,9 +165,7 @@ func TestEventsOutliveTheDatabase(t *testing.T) {
 	}
 	more(50)
 	for range 2 {
-		c.pull()
-		time.Sleep(300 * time.Millisecond)
-		c.mend()
+		outage()
 		more(50)
 	}
 	enough()
