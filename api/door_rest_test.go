@@ -19,6 +19,7 @@ import (
 	"aanet/api"
 	"aanet/api/apitest"
 	"aanet/api/rest"
+	"aanet/api/rest/openapitest"
 )
 
 // REST is the door of programs: each call is a request on a loopback connection.
@@ -170,7 +171,7 @@ func serveDoor(t testing.TB, handler http.Handler) doorClient {
 	}
 	transport := &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}
 	t.Cleanup(transport.CloseIdleConnections)
-	return doorClient{*u, &http.Client{Transport: transport}}
+	return doorClient{*u, &http.Client{Transport: openapitest.Checked(t, transport)}}
 }
 
 // do makes a request; status 0 is a failure that the test has been told of.

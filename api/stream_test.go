@@ -20,6 +20,7 @@ import (
 	"aanet/api"
 	"aanet/api/apitest"
 	"aanet/api/rest"
+	"aanet/api/rest/openapitest"
 )
 
 // serveREST serves a replica's REST door and gives the address of the workspace's events.
@@ -56,7 +57,7 @@ func openStream(t *testing.T, address, key, lastID string) *stream {
 	if lastID != "" {
 		r.Header.Set("Last-Event-ID", lastID)
 	}
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := openapitest.Client(t).Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +161,7 @@ func TestStreamIsRefusedAsACallIs(t *testing.T) {
 		if c.lastID != "" {
 			r.Header.Set("Last-Event-ID", c.lastID)
 		}
-		answer, err := http.DefaultClient.Do(r)
+		answer, err := openapitest.Client(t).Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 	"aanet/api"
 	"aanet/api/apitest"
 	"aanet/api/mcp"
+	"aanet/api/rest/openapitest"
 )
 
 // together are two replicas of a workspace that tell each other of commits.
@@ -232,7 +233,7 @@ func TestCallersThatHangUp(t *testing.T) {
 		}
 		answered := make(chan error, 1)
 		go func() {
-			answer, err := http.DefaultClient.Do(r)
+			answer, err := openapitest.Client(t).Do(r)
 			if err == nil {
 				answer.Body.Close()
 			}

@@ -110,20 +110,26 @@ func (d *door) protect(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
+const (
+	misdirectedCode = "MISDIRECTED"
+	misdirectedText = "This service does not answer to this host name."
+)
+
 // misdirected answers a Host header that this service does not go by. It is no refusal of the API: a
 // client that is configured right never sees it.
 func misdirected(c echo.Context) error {
 	return sendJSON(c, http.StatusMisdirectedRequest, typeProblem, map[string]any{
 		"type": "about:blank", "title": http.StatusText(http.StatusMisdirectedRequest), "status": http.StatusMisdirectedRequest,
-		"code": "MISDIRECTED", "detail": "This service does not answer to this host name.",
+		"code": misdirectedCode, "detail": misdirectedText,
 	})
 }
 
 // What pages of an allowed origin may send and see.
 const (
 	corsMethods = "GET, HEAD, POST, PUT, PATCH, DELETE"
-	corsRequest = "Authorization, Content-Type, If-Match, If-None-Match, Idempotency-Key, Last-Event-ID"
-	corsAnswer  = "ETag, Retry-After, X-Request-Id, X-AANet-Cost, X-AANet-Remaining-Balance, X-AANet-Next-Offset"
+	corsRequest = "Authorization, Content-Type, If-Match, If-None-Match, Idempotency-Key, Last-Event-ID, PAYMENT-SIGNATURE"
+	corsAnswer  = "ETag, Retry-After, X-Request-Id, X-AANet-Cost, X-AANet-Remaining-Balance, X-AANet-Next-Offset, " +
+		"Idempotent-Replayed, PAYMENT-REQUIRED, PAYMENT-RESPONSE"
 )
 
 // crossOrigin adds what a browser asks for when a page of an allowed origin calls; without such origins

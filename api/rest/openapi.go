@@ -18,7 +18,7 @@ type object = map[string]any
 // OpenAPI is docs/openapi.json and /openapi.json: OpenAPI 3.1 of every operation. The same definitions
 // give the same bytes.
 func OpenAPI() ([]byte, error) {
-	named, shared := schemas{"Problem": problemSchema()}, object{}
+	named, shared := schemas{"Problem": problemSchema(), "Timestamp": timestampSchema()}, object{misdirectedCode: misdirectedObject()}
 	paths := object{}
 	for _, op := range api.Operations() {
 		path := strings.ReplaceAll(op.Path, "...}", "}")
@@ -181,24 +181,29 @@ func responses(named schemas, shared object, op *api.Op) object {
 		status := api.Codes()[code]
 		byStatus[status] = append(byStatus[status], code)
 	}
+	all["421"] = object{"$ref": "#/components/responses/" + misdirectedCode}
 	for status, codes := range byStatus {
-		all[strconv.Itoa(status)] = refusalReference(shared, codes)
+		all[strconv.Itoa(status)] = refusalReference(shared, op, codes)
 	}
 	return all
 }
 
 // refusalReference names the response of these codes, which many operations share.
-func refusalReference(shared object, codes []api.Code) object {
+func refusalReference(shared object, op *api.Op, codes []api.Code) object {
 	words := make([]string, len(codes))
 	for i, code := range codes {
 		words[i] = string(code)
 	}
 	name := strings.Join(words, ".")
-	shared[name] = refusalObject(codes)
+	if op.Who == api.Anyone {
+		name += ".anyone"
+	}
+	shared[name] = refusalObject(codes, op.Who != api.Anyone)
 	return object{"$ref": "#/components/responses/" + name}
 }
 
-func refusalObject(codes []api.Code) object {
+// refusalObject is a refusal for any of the codes. hasKey: the caller may be known by a key, and is told what it has left.
+func refusalObject(codes []api.Code, hasKey bool) object {
 	var words []string
 	headers := object{}
 	for _, code := range codes {
@@ -207,7 +212,14 @@ func refusalObject(codes []api.Code) object {
 			headers["Retry-After"] = headerReference("Retry-After")
 		}
 	}
-	for _, name := range []string{"X-AANet-Cost", "X-Request-Id"} {
+	names := []string{"X-AANet-Cost", "X-Request-Id"}
+	switch {
+	case slices.Contains(codes, api.Unauthenticated):
+		names = append(names, "WWW-Authenticate")
+	case hasKey:
+		names = append(names, "X-AANet-Remaining-Balance")
+	}
+	for _, name := range names {
 		headers[name] = headerReference(name)
 	}
 	return object{

@@ -19,7 +19,7 @@ func problemSchema() object {
 			{Name: "type", Schema: text},
 			{Name: "title", Schema: text},
 			{Name: "status", Schema: object{"type": "integer"}},
-			{Name: "code", Schema: object{"type": "string", "enum": byStatus(slices.Collect(maps.Keys(api.Codes())))}},
+			{Name: "code", Schema: object{"type": "string", "enum": append(byStatus(slices.Collect(maps.Keys(api.Codes()))), misdirectedCode)}},
 			{Name: "detail", Schema: object{"type": "string", "description": "For people. Decide by code."}},
 			{Name: "errors", Schema: object{
 				"type": "array", "description": "With INVALID_ARGUMENT: every fault.",
@@ -27,31 +27,61 @@ func problemSchema() object {
 			}},
 			{Name: "current_etag", Schema: object{"type": []string{"string", "null"}, "description": "With CONFLICT; null when the file does not exist."}},
 			{Name: "holder_subkey_id", Schema: object{"type": []string{"string", "null"}, "description": "With LOCK_HELD; null is the owner key."}},
-			{Name: "lease_expires_at", Schema: object{"type": "string", "format": "date-time", "description": "With LOCK_HELD."}},
+			{Name: "lease_expires_at", Schema: object{"$ref": timestampReference, "description": "With LOCK_HELD: when it may be tried again."}},
+			{Name: "reserved", Schema: object{"const": true, "description": "With LOCK_HELD: nobody holds the lock; it is kept for a call that waits for it."}},
 			{Name: "required", Schema: object{"type": "integer", "description": "With 402: the price in units."}},
 			{Name: "available", Schema: object{"type": "integer", "description": "With 402: the units that there are."}},
-			{Name: "available_at", Schema: object{"type": []string{"string", "null"}, "format": "date-time", "description": "With SPEND_LIMIT_EXCEEDED: when the limit will let the call through; null: never."}},
+			{Name: "available_at", Schema: withDescription(orNull(object{"$ref": timestampReference}), "With SPEND_LIMIT_EXCEEDED: when the limit will let the call through; null: never.")},
+			{Name: "retry_after", Schema: object{"type": "integer", "description": "Seconds after which to try again; the same as Retry-After."}},
+			{Name: "last_seq", Schema: object{"type": "integer", "description": "With INVALID_ARGUMENT of wait: where the log ends."}},
+			{Name: "reason", Schema: object{"type": "string", "description": "With PAYMENT_INVALID: what is wrong with the payment."}},
+			{Name: "tx_hash", Schema: object{"type": "string", "description": "With PAYMENT_ALREADY_USED: the transaction of its deposit into this workspace, when it was one."}},
+			{Name: "refundable", Schema: object{"type": "integer", "description": "With NOTHING_TO_REFUND: the units that could be refunded."}},
+			{Name: "fee", Schema: object{"type": "integer", "description": "With NOTHING_TO_REFUND: the fee in units."}},
 		},
 		"required": []string{"type", "title", "status", "code", "detail"},
 	}
 }
 
+// timestampReference is the schema of every timestamp in an answer.
+const timestampReference = "#/components/schemas/Timestamp"
+
+func timestampSchema() object {
+	return object{
+		"type": "string", "format": "date-time", "pattern": `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$`,
+		"description": "UTC with six fraction digits, so that the order of the texts is the order of the times.",
+	}
+}
+
+func withDescription(schema object, text string) object {
+	schema["description"] = text
+	return schema
+}
+
 func headerObjects() object {
 	header := func(kind, doc string) object { return object{"schema": object{"type": kind}, "description": doc} }
+	always := func(kind, doc string) object {
+		h := header(kind, doc)
+		h["required"] = true
+		return h
+	}
 	return object{
-		"X-AANet-Cost":              header("integer", "Units charged for this call; 0 for every refusal."),
+		"X-AANet-Cost":              always("integer", "Units charged for this call; 0 for every refusal."),
 		"X-AANet-Remaining-Balance": header("integer", "Units that this key can still spend."),
 		"X-AANet-Next-Offset":       header("integer", "With Accept: text/plain: the byte at which the rest of the file begins."),
-		"X-Request-Id":              header("string", "Names this call in the operator's log."),
+		"X-Request-Id":              always("string", "Names this call in the operator's log."),
 		"Idempotent-Replayed":       header("boolean", "true: this is the answer of an earlier call with the same Idempotency-Key."),
+		"PAYMENT-RESPONSE":          header("string", "How the payment was settled: JSON in base64."),
 		"ETag":                      header("string", "The file's version, quoted."),
-		"Retry-After":               header("integer", "Seconds after which to try again."),
+		"Retry-After":               always("integer", "Seconds after which to try again."),
+		"WWW-Authenticate":          always("string", "Bearer: send a key as Authorization: Bearer <key>."),
 	}
 }
 
 // offerObject is the answer that says what has to be paid first.
 func offerObject(op *api.Op) object {
 	headers := headersOf(op)
+	delete(headers, "PAYMENT-RESPONSE")
 	headers["PAYMENT-REQUIRED"] = object{"schema": object{"type": "string"}, "description": "The body in base64."}
 	schema := object{"type": "object", "required": []string{"x402Version", "accepts"}, "properties": object{
 		"x402Version": object{"type": "integer"}, "resource": object{"type": "object"},
@@ -77,9 +107,21 @@ func headersOf(op *api.Op) object {
 	if hasEtag(op) && op.Method == "GET" {
 		names = append(names, "X-AANet-Next-Offset")
 	}
+	if op.Offer != "" {
+		names = append(names, "PAYMENT-RESPONSE")
+	}
 	headers := object{}
 	for _, name := range names {
 		headers[name] = headerReference(name)
 	}
 	return headers
+}
+
+// misdirectedObject is the answer to a Host header that the service does not go by.
+func misdirectedObject() object {
+	return object{
+		"description": misdirectedCode + ": " + misdirectedText,
+		"headers":     object{"X-AANet-Cost": headerReference("X-AANet-Cost"), "X-Request-Id": headerReference("X-Request-Id")},
+		"content":     object{typeProblem: object{"schema": object{"$ref": "#/components/schemas/Problem"}}},
+	}
 }

@@ -8,7 +8,7 @@ import (
 	"aanet/api"
 )
 
-var codeInDoc = regexp.MustCompile(`\b[A-Z]+(?:_[A-Z]+)+\b`)
+var codeInDoc = regexp.MustCompile(`\b[A-Z]+(?:_[A-Z]+)*\b`)
 
 // refusalsOf lists every code that an operation can answer, by status: what follows from who may call it
 // and what it takes, and what its description names.

@@ -14,6 +14,7 @@ import (
 
 	"aanet/api"
 	"aanet/api/rest"
+	"aanet/api/rest/openapitest"
 	"aanet/store"
 	"aanet/store/storetest"
 
@@ -113,7 +114,7 @@ func (s *service) call(method, path, body string, headers ...string) answer {
 
 func (s *service) do(r *http.Request) answer {
 	s.t.Helper()
-	response, err := http.DefaultTransport.RoundTrip(r)
+	response, err := openapitest.Checked(s.t, nil).RoundTrip(r)
 	if err != nil {
 		s.t.Fatalf("%s %s: %v", r.Method, r.URL, err)
 	}

@@ -18,7 +18,7 @@ type schemas map[string]any
 func (s schemas) of(t reflect.Type) map[string]any {
 	switch {
 	case t == reflect.TypeFor[api.Time]():
-		return map[string]any{"type": "string", "format": "date-time"}
+		return map[string]any{"$ref": timestampReference}
 	case t.Kind() == reflect.Pointer:
 		return orNull(s.of(t.Elem()))
 	case t.Kind() == reflect.Struct:

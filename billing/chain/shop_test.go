@@ -19,6 +19,7 @@ import (
 	"aanet/api/apitest"
 	"aanet/api/mcp"
 	"aanet/api/rest"
+	"aanet/api/rest/openapitest"
 	"aanet/billing"
 	"aanet/billing/chain"
 	"aanet/billing/chaintest"
@@ -126,7 +127,7 @@ func (s *shop) post(ws *apitest.Workspace, usd, signature string) answer {
 	if signature != "" {
 		r.Header.Set(x402.HeaderSignature, signature)
 	}
-	response, err := http.DefaultClient.Do(r)
+	response, err := openapitest.Client(s.t).Do(r)
 	if err != nil {
 		s.t.Error(err)
 		return answer{}

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"aanet/api/rest/openapitest"
 )
 
 // asCommand makes the test binary be the command, so that tests start real processes without another build.
@@ -188,7 +190,8 @@ func ask(t *testing.T, url, method, path, key, body string) reply {
 	if key != "" {
 		r.Header.Set("Authorization", "Bearer "+key)
 	}
-	response, err := clients.Do(r)
+	checked := &http.Client{Transport: openapitest.Checked(t, clients.Transport), Timeout: clients.Timeout}
+	response, err := checked.Do(r)
 	if err != nil {
 		return reply{text: err.Error()}
 	}
