@@ -93,9 +93,10 @@ func operationObject(named schemas, shared object, op *api.Op, id string) object
 func parameters(op *api.Op) []any {
 	list := []any{}
 	for _, name := range op.PathParams() {
-		p := object{"name": name, "in": "path", "required": true, "schema": object{"type": "string"}, "description": "The workspace's id."}
+		p := object{"name": name, "in": "path", "required": true, "schema": object{"type": "string"}, "description": "The workspace's id.", "example": exampleWorkspace}
 		if f, ok := op.In.Field(name); ok {
 			p["description"], p["schema"] = f.Doc, withoutDoc(f)
+			p["example"] = exampleInput(op, name)
 		}
 		list = append(list, p)
 	}
@@ -107,7 +108,11 @@ func parameters(op *api.Op) []any {
 			list = append(list, headerParameter(f.Header, f.Doc))
 			continue
 		case !op.HasBody() && !slices.Contains(op.PathParams(), f.Name):
-			list = append(list, object{"name": f.Name, "in": "query", "required": f.Required, "schema": withoutDoc(&f), "description": f.Doc})
+			p := object{"name": f.Name, "in": "query", "required": f.Required, "schema": withoutDoc(&f), "description": f.Doc}
+			if value := exampleInput(op, f.Name); value != nil {
+				p["example"] = value
+			}
+			list = append(list, p)
 		}
 		if f.Header != "" {
 			list = append(list, headerParameter(f.Header, "The same as "+f.Name+"."))
@@ -151,7 +156,11 @@ func requestBody(op *api.Op) object {
 			schema["required"] = names
 		}
 	}
-	return object{"required": required, "content": object{typeJSON: object{"schema": schema}}}
+	content := object{"schema": schema}
+	if example := exampleBody(op, elsewhere); example != nil {
+		content["example"] = example
+	}
+	return object{"required": required, "content": object{typeJSON: content}}
 }
 
 func hasEtag(op *api.Op) bool { return op.Out.Implements(taggedType) }
@@ -162,9 +171,10 @@ func responses(named schemas, shared object, op *api.Op) object {
 		"description": op.Summary, "headers": headersOf(op),
 		"content": object{typeJSON: object{"schema": named.of(op.Out)}},
 	}
-	all := object{strconv.Itoa(max(op.Status, http.StatusOK)): success}
+	usual := strconv.Itoa(max(op.Status, http.StatusOK))
+	all := object{usual: success}
 	if _, writes := op.In.Field("content"); writes {
-		all["201"] = success
+		all["201"] = withExample(op, "201", success)
 	}
 	if hasEtag(op) && op.Method == http.MethodGet {
 		success["content"].(object)["text/plain"] = object{"schema": object{"type": "string"}}
@@ -176,6 +186,7 @@ func responses(named schemas, shared object, op *api.Op) object {
 	if op.Name == "wait" {
 		success["content"].(object)[typeEvents] = object{"schema": object{"type": "string"}}
 	}
+	all[usual] = withExample(op, usual, success)
 	byStatus := map[int][]api.Code{}
 	for _, code := range refusalsOf(op) {
 		status := api.Codes()[code]
@@ -227,6 +238,6 @@ func refusalObject(codes []api.Code, hasKey bool) object {
 		"content": object{typeProblem: object{"schema": object{"allOf": []any{
 			object{"$ref": "#/components/schemas/Problem"},
 			object{"properties": object{"code": object{"enum": codes}}},
-		}}}},
+		}}, "examples": exampleRefusals(codes)}},
 	}
 }

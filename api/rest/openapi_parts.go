@@ -87,7 +87,7 @@ func offerObject(op *api.Op) object {
 		"x402Version": object{"type": "integer"}, "resource": object{"type": "object"},
 		"accepts": object{"type": "array", "items": object{"type": "object"}},
 	}}
-	return object{"description": op.Offer, "headers": headers, "content": object{typeJSON: object{"schema": schema}}}
+	return object{"description": op.Offer, "headers": headers, "content": object{typeJSON: object{"schema": schema, "example": exampleAnswer(op, "402")}}}
 }
 
 func headerReference(name string) object { return object{"$ref": "#/components/headers/" + name} }
