@@ -92,7 +92,9 @@ type exampleDoor struct {
 }
 
 // as is another caller at the same service.
-func (d exampleDoor) as(workspace, key string) *exampleDoor { return &exampleDoor{d.url, workspace, key} }
+func (d exampleDoor) as(workspace, key string) *exampleDoor {
+	return &exampleDoor{d.url, workspace, key}
+}
 
 // say makes a call, which must be answered with this status, and gives the answer.
 func (e *examples) say(d *exampleDoor, status int, name string, in apitest.Args, headers ...string) map[string]any {
