@@ -18,6 +18,7 @@ var mayImport = map[string][]string{
 	"api/admin":            {"api", "api/web", "api/web/chart", "billing", "store", "webhooks"},
 	"api/web":              {"api/web/chart", "billing"},
 	"api/web/chart":        {},
+	"api/web/browsertest":  {"deploy/programs"}, // no row names it: it is for tests
 	"api/rest/openapitest": {"api/rest"},
 	"api/client":           {},
 	"api/clientgen":        {"api"},
@@ -55,6 +56,7 @@ var confined = []struct {
 	{"github.com/jackc/pgx/", []string{"store", "cmd"}, false},
 	{"github.com/labstack/echo/", []string{"api/rest", "api/admin", "cmd"}, false},
 	{"github.com/modelcontextprotocol/go-sdk/", []string{"api/mcp", "cmd"}, true},
+	{"github.com/chromedp/", []string{"api/web/browsertest"}, false},
 	{"github.com/ethereum/", []string{"billing/chaintest"}, false},
 	{"github.com/gagliardetto/", []string{"billing/chaintest"}, false},
 	{"github.com/x402-foundation/x402/go/mechanisms/", []string{"billing/chaintest"}, false},

@@ -1,0 +1,87 @@
+package browsertest
+
+import (
+	"context"
+	_ "embed"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/chromedp"
+)
+
+//go:embed check.js
+var checks string
+
+// focusMost is how many stops of the focus are walked to; all further ones are only looked at.
+const focusMost = 60
+
+// Check fails the test for what makes the page hard to use: fields, links, buttons or images without a name, headings out
+// of order, contrast under 4.5:1 in either colour scheme, something that the keyboard does not reach in order or that
+// does not show the focus, and text that needs scrolling sideways.
+func (tab *Tab) Check() {
+	tab.t.Helper()
+	for _, fault := range tab.check() {
+		tab.t.Errorf("%s, %s: %s", tab.size.Name, Eval[string](tab, "location.pathname"), fault)
+	}
+}
+
+func (tab *Tab) check() (faults []string) {
+	tab.t.Helper()
+	faults = Eval[[]string](tab, checks+".structure()")
+	before := tab.scheme
+	for _, scheme := range []Scheme{Light, Dark} {
+		tab.Prefer(scheme)
+		for _, fault := range Eval[[]string](tab, checks+".contrast()") {
+			faults = append(faults, string(scheme)+": "+fault)
+		}
+	}
+	tab.Prefer(before)
+	return append(faults, tab.walk()...)
+}
+
+// walk goes through the page with the tab key.
+func (tab *Tab) walk() []string {
+	tab.t.Helper()
+	stops := Eval[int](tab, checks+".beginWalk()")
+	for range 2*min(stops, focusMost) + 10 {
+		tab.Press("\t")
+		if Eval[bool](tab, checks+".step()") {
+			break
+		}
+	}
+	return Eval[[]string](tab, checks+".endWalk("+strconv.Itoa(focusMost)+")")
+}
+
+// heightMost is where a screenshot of a long page ends.
+const heightMost = 5000
+
+// Shot takes a screenshot of the page, named for what it shows, the size and the colour scheme. It goes to the folder of
+// AANET_TEST_ARTIFACTS, or else to that of the test's artifacts.
+func (tab *Tab) Shot(name string) {
+	tab.t.Helper()
+	height := Eval[float64](tab, "document.documentElement.scrollHeight")
+	beyond := true
+	var picture []byte
+	tab.do("take a screenshot", chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+		taken, err := chromedp.Call(ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{
+			CaptureBeyondViewport: &beyond,
+			Clip:                  &page.Viewport{Width: float64(tab.size.Width), Height: min(max(height, float64(tab.size.Height)), heightMost), Scale: 1},
+		})
+		picture = taken.Data
+		return err
+	}))
+	folder := tab.t.ArtifactDir()
+	if chosen := os.Getenv("AANET_TEST_ARTIFACTS"); chosen != "" {
+		folder = filepath.Join(chosen, strings.ReplaceAll(tab.t.Name(), "/", "-"))
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		tab.t.Fatal(err)
+	}
+	file := filepath.Join(folder, name+"-"+tab.size.Name+"-"+string(tab.scheme)+".png")
+	if err := os.WriteFile(file, picture, 0o644); err != nil {
+		tab.t.Fatal(err)
+	}
+}
