@@ -44,6 +44,8 @@ var mayImport = map[string][]string{
 	"store/storetest/plpgsqlcheck": {"store", "store/functions", "store/schema", "store/storetest"},
 	"migrations":                   {},
 	"docs":                         {},
+	"deploy":                       {},
+	"docs/snippets":                {},
 	"deploy/programs":              {}, // what tests run that is not ours
 }
 

@@ -105,9 +105,12 @@ func LoadConfig(command string, args, environ []string) (Config, error) {
 	return config, nil
 }
 
+// clientVariables are what programs that use the service read.
+var clientVariables = []string{"AANET_KEY", "AANET_URL"}
+
 // readEnvironment keeps the variables that are ours. One that merely looks like ours is a fault, since a misspelt
-// setting would otherwise be ignored in silence; AANET_TEST_… belongs to the tests and AANET_KEY to clients, whose
-// shells may well be the ones that start a server.
+// setting would otherwise be ignored in silence; AANET_TEST_… belongs to the tests and clientVariables to clients, whose
+// shells may well be the ones that start a server or call its operator's commands.
 func readEnvironment(known []setting, environ []string) (values map[string]string, faults []string) {
 	values = map[string]string{}
 	for _, entry := range environ {
@@ -115,7 +118,7 @@ func readEnvironment(known []setting, environ []string) (values map[string]strin
 		switch {
 		case slices.ContainsFunc(known, func(s setting) bool { return s.variable == name }):
 			values[name] = strings.TrimSpace(value)
-		case name == "AANET_KEY" || strings.HasPrefix(name, "AANET_TEST_"):
+		case slices.Contains(clientVariables, name) || strings.HasPrefix(name, "AANET_TEST_"):
 		case strings.HasPrefix(name, "AANET_"):
 			faults = append(faults, name+" is not a setting of this version")
 		}

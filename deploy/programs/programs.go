@@ -20,6 +20,7 @@ const (
 	browserRequired = "AANET_TEST_BROWSER"
 	nodeRequired    = "AANET_TEST_NODE"
 	pythonRequired  = "AANET_TEST_PYTHON"
+	shellRequired   = "AANET_TEST_SHELL"
 )
 
 // browsers are names of Chromium and what is built from it, the first found is taken.
@@ -96,6 +97,16 @@ func Python(t testing.TB) string {
 		unavailable(t, pythonRequired, "no Python 3 is installed")
 	}
 	return file
+}
+
+// Shell makes sure of the programs that documents call from a shell.
+func Shell(t testing.TB, names ...string) {
+	t.Helper()
+	for _, name := range append([]string{"bash"}, names...) {
+		if _, err := exec.LookPath(name); err != nil {
+			unavailable(t, shellRequired, "%s is not installed", name)
+		}
+	}
 }
 
 // unavailable skips the test, or fails it where everything has to run.

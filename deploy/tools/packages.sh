@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # packages.sh [PROGRAM…]: as root installs, where apt is at hand, what the tests use and this machine lacks: a C compiler
-# for the race detector, Chromium, Node.js, npm, Python, and the programs named. It never fails: what is missing in the
+# for the race detector, Chromium, Node.js, npm, Python, what documents call (curl, jq, openssl), and the programs
+# named. It never fails: what is missing in the
 # end is told here, and by the tests that need it. Postgres is not among them: store/pgserver installs it on its own.
 set -uo pipefail
 
@@ -30,7 +31,7 @@ packages() {
 	esac
 }
 
-wanted=("$cc" chromium node npm python3 "$@")
+wanted=("$cc" chromium node npm python3 curl jq openssl "$@")
 missing=$(lacking "${wanted[@]}")
 if [[ -n $missing && $(id -u) == 0 ]] && command -v apt-get >/dev/null; then
 	echo "== install what the tests use: ${missing//$'\n'/, }"
