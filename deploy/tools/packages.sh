@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # packages.sh [PROGRAM…]: as root installs, where apt is at hand, what the tests use and this machine lacks: a C compiler
 # for the race detector, Chromium, Node.js, npm, Python, what documents call (curl, jq, openssl), and the programs
-# named. It never fails: what is missing in the
-# end is told here, and by the tests that need it. Postgres is not among them: store/pgserver installs it on its own.
+# named. It never fails: what is missing in the end is told here, and by the tests that need it. Postgres is not among
+# them: store/pgserver installs it on its own.
 set -uo pipefail
 
 cc=$(go env CC)
