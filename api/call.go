@@ -54,7 +54,7 @@ func (s *Service) Call(ctx context.Context, o *Op, r Request) Answer {
 		a.Refusal = Refuse(Internal)
 	}
 	if internal := a.Refusal.Code == Internal || a.Refusal.Code == Unavailable; internal && ctx.Err() == nil {
-		s.log.ErrorContext(ctx, "call failed", "operation", o.Name, "request_id", r.ID, "error", err.Error())
+		s.failures.failed(ctx, o, r, a.Refusal.Code, err)
 	}
 	a.Status = a.Refusal.Status()
 	return a

@@ -41,15 +41,16 @@ type WebhookConfig struct {
 
 // Service is AANet behind its doors.
 type Service struct {
-	store  *store.Store
-	config Config
-	guards *guards
-	log    *slog.Logger
-	drain  drain
-	lines  *lines
+	store    *store.Store
+	config   Config
+	guards   *guards
+	log      *slog.Logger
+	failures *failures
+	drain    drain
+	lines    *lines
 }
 
-// NewService makes the service. now is the clock of the rate limits; leases, trials and timestamps
+// NewService makes the service. now is the clock of the rate limits and of the log; leases, trials and timestamps
 // follow the database's.
 func NewService(s *store.Store, config Config, now func() time.Time, log *slog.Logger) *Service {
 	if config.Webhooks.Guard == nil {
@@ -62,7 +63,7 @@ func NewService(s *store.Store, config Config, now func() time.Time, log *slog.L
 		config.RefundFees = refunds.DefaultFees()
 	}
 	return &Service{
-		store: s, config: config, guards: newGuards(config.Limits, now), log: log,
+		store: s, config: config, guards: newGuards(config.Limits, now), log: log, failures: &failures{log: log, now: now},
 		drain: drain{done: make(chan struct{})}, lines: &lines{all: map[lineKey][]*inLine{}},
 	}
 }

@@ -55,7 +55,7 @@ func (d *door) record(c echo.Context, seconds float64) {
 	switch {
 	case gone(c.Request()):
 		status = statusGone
-	case status >= http.StatusInternalServerError:
+	case status == http.StatusInternalServerError: // what is put off, with 502 and 503, is no bug and comes in thousands
 		level = slog.LevelWarn
 	}
 	d.Metrics.Observe("rest", operation, status, seconds)

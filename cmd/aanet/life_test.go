@@ -1,6 +1,10 @@
 package main
 
 import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
 	"strings"
 	"sync"
 	"syscall"
@@ -81,6 +85,41 @@ func TestKilledUnderLoad(t *testing.T) {
 	}
 	l.settled(10)
 	l.check(dsn)
+}
+
+// TestSecondSignal: whoever does not want to wait for a call under way sends the signal again.
+func TestSecondSignal(t *testing.T) {
+	t.Parallel()
+	p := serving(t, storetest.Database(t))
+	conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	const body = `{"label":"x"` // its end never comes
+	if _, err := fmt.Fprintf(conn, "POST /v1/workspaces HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: 99\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
+		t.Fatalf("%q %v", line, err)
+	}
+	if _, err := io.WriteString(conn, body); err != nil {
+		t.Fatal(err)
+	}
+	p.kill(syscall.SIGTERM)
+	eventually(t, "draining", func() bool { return strings.Contains(p.log.String(), `"draining"`) })
+	eventually(t, "its end", func() bool {
+		p.kill(syscall.SIGTERM)
+		select {
+		case <-p.done:
+			return true
+		default:
+			return false
+		}
+	})
+	if status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || !status.Signaled() {
+		t.Errorf("it ended by itself: %v", p.err)
+	}
 }
 
 // TestWrongSettings: a process that cannot start says why and ends.

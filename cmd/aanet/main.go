@@ -56,6 +56,7 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	p := process{os.Stdin, os.Stdout, os.Stderr, os.Environ()}
 	if err := run(ctx, p, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "aanet:", err)
