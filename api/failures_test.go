@@ -14,7 +14,9 @@ func TestFailuresInTheLog(t *testing.T) {
 	var log bytes.Buffer
 	now := time.Unix(1000, 0)
 	f := &failures{log: slog.New(slog.NewTextHandler(&log, nil)), now: func() time.Time { return now }}
-	fail := func(code Code) { f.failed(t.Context(), &Op{Def: Def{Name: "op"}}, Request{ID: "r"}, code, errors.New("cause")) }
+	fail := func(code Code) {
+		f.failed(t.Context(), &Op{Def: Def{Name: "op"}}, Request{ID: "r"}, code, errors.New("cause"))
+	}
 	for range 50 {
 		fail(Unavailable)
 	}
