@@ -1,12 +1,15 @@
 package rest_test
 
 import (
+	"fmt"
 	"net/http"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
 
 	"aanet/api"
+	"aanet/api/rest"
 )
 
 // Pages load nothing from elsewhere and run nothing, so that a policy can forbid both.
@@ -49,10 +52,12 @@ func TestPagesNameEveryOperationAndCode(t *testing.T) {
 	s := start(t, nil)
 	docs, agents, llms := s.call("GET", "/docs", "").is(200).body, s.call("GET", "/AGENTS.md", "").is(200).body, s.call("GET", "/llms.txt", "").is(200).body
 	for _, op := range api.Operations() {
-		for name, page := range map[string]string{"/docs": docs, "/AGENTS.md": agents, "/llms.txt": llms} {
-			if !strings.Contains(page, op.Tool()) || !strings.Contains(page, op.Method+" "+op.Path) {
-				t.Errorf("%s lacks %s", name, op.Name)
-			}
+		if !strings.Contains(docs, op.Tool()) || !strings.Contains(docs, op.Method+" "+op.Path) {
+			t.Errorf("/docs lacks %s", op.Name)
+		}
+		short := strings.NewReplacer("/v1/workspaces/{workspace_id}", "…", "...}", "}").Replace(op.Path)
+		if !strings.Contains(agents, "`"+op.Name+"` "+op.Method+" "+short) {
+			t.Errorf("/AGENTS.md lacks %s", op.Name)
 		}
 	}
 	for code := range api.Codes() {
@@ -104,5 +109,23 @@ func TestNoOAuth(t *testing.T) {
 	sent := s.call("POST", "/register", `{"redirect_uris":[]}`).is(http.StatusBadRequest)
 	if sent.text("error") != "invalid_client_metadata" || !strings.HasPrefix(sent.text("error_description"), "This server has no OAuth. Send your key as Authorization: Bearer ") {
 		t.Error(sent.body)
+	}
+}
+
+// What agents read costs them tokens, so it may not grow unnoticed. docs/clients.md tells how much it is.
+func TestPagesForAgentsStayShort(t *testing.T) {
+	s := start(t, func(o *rest.Options) { o.PublicURL = "http://127.0.0.1:8402" })
+	told, err := os.ReadFile("../../docs/clients.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, most := range map[string]int{"/AGENTS.md": 7_500, "/llms.txt": 1_000} {
+		n := len(s.call("GET", path, "").is(200).body)
+		if n > most {
+			t.Errorf("%s has %d bytes; %d are meant to be enough", path, n, most)
+		}
+		if row := fmt.Sprintf("| `%s` | %d |", path, n); !strings.Contains(string(told), row) {
+			t.Errorf("docs/clients.md does not say %q: count its tokens anew", row)
+		}
 	}
 }

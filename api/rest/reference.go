@@ -62,6 +62,11 @@ func describeCodes() (all []describedCode) {
 	return all
 }
 
+// Short is the path without what nearly all paths begin with.
+func (d described) Short() string {
+	return strings.ReplaceAll(strings.Replace(d.Path, "/v1/workspaces/{workspace_id}", "…", 1), "...}", "}")
+}
+
 // toolCell is the MCP tool in a table of Markdown.
 func (d described) toolCell() string {
 	if d.Tool == "" {
