@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,7 +24,8 @@ const timeLayout = "2006-01-02T15:04:05.000000Z"
 
 // Meta is what the service says about a call besides its answer.
 type Meta struct {
-	Status    int    // of HTTP
+	Operation string // such as write_file
+	Status    int    // of HTTP; 0 when there was no answer
 	Cost      int64  // units charged
 	Remaining *int64 // units that the key can still spend; nil when the call was not authenticated
 	RequestID string // names the call to the operator
@@ -37,19 +39,24 @@ type CallOption func(*callOptions)
 type callOptions struct {
 	meta *Meta
 	key  string
+	raw  *json.RawMessage
 }
 
 // WithMeta fills m when the call returns, also when it was refused. Several calls at once need one each.
 func WithMeta(m *Meta) CallOption { return func(o *callOptions) { o.meta = m } }
 
-// WithIdempotencyKey makes a call that changes something safe to repeat, 1 to 255 printable ASCII characters: the
-// service does it once and gives every repeat within 24 hours the same answer. So the client repeats it too when
-// the connection is lost or the service is unavailable. Take a new key for each new call. Reads do not need one;
-// CreateWorkspace, CreateTrialWorkspace and DeleteWorkspace take none.
+// WithRaw fills answer with the service's own JSON when the call succeeds.
+func WithRaw(answer *json.RawMessage) CallOption { return func(o *callOptions) { o.raw = answer } }
+
+// WithIdempotencyKey gives a call that changes something a key of your own, 1 to 255 printable ASCII characters, in place of
+// the one that the client makes for each call: the service does it once and gives every repeat within 24 hours the same
+// answer. With a key that outlives the program, such as the id of a job, a program that starts again repeats nothing. Take a
+// new key for each new call. Reads do not need one; CreateWorkspace, CreateTrialWorkspace and DeleteWorkspace take none.
 func WithIdempotencyKey(key string) CallOption { return func(o *callOptions) { o.key = key } }
 
 // request is one call as the generated methods describe it.
 type request struct {
+	name      string
 	method    string
 	path      string // from /v1 on, escaped
 	workspace bool   // whether path starts below the workspace's address
@@ -108,30 +115,59 @@ func call[Out any](ctx context.Context, c *Client, r request, options []CallOpti
 	for _, option := range options {
 		option(&o)
 	}
-	if o.key != "" && r.takesKey {
-		headers := map[string]string{"Idempotency-Key": o.key}
-		maps.Copy(headers, r.header)
-		r.header, r.read = headers, true
-	}
-	body, target, err := c.prepare(r)
-	if err != nil {
-		return out, err
-	}
-	answer, meta, err := c.sendUntilSettled(ctx, r, target, body)
+	c.makeRepeatable(&r, o.key)
+	answer, meta, err := c.exchange(ctx, r)
 	if o.meta != nil {
 		*o.meta = meta
 	}
+	c.observed(meta, err)
 	if err != nil {
 		return out, err
 	}
 	if err := json.Unmarshal(answer, &out); err != nil {
 		return out, fmt.Errorf("client: the answer of %s %s: %w", r.method, r.path, err)
 	}
+	if o.raw != nil {
+		*o.raw = bytes.TrimSpace(answer)
+	}
 	return out, nil
+}
+
+func (c *Client) observed(meta Meta, err error) {
+	if c.observe != nil {
+		c.observe(meta, err)
+	}
+}
+
+// makeRepeatable gives a change an idempotency key: its caller's, or else one of our own if it may be repeated at all.
+func (c *Client) makeRepeatable(r *request, key string) {
+	if key == "" && c.ownKeys && c.retries > 0 {
+		key = "go-" + rand.Text()
+	}
+	if !r.takesKey || key == "" {
+		return
+	}
+	headers := map[string]string{"Idempotency-Key": key}
+	maps.Copy(headers, r.header)
+	r.header, r.read = headers, true
+}
+
+// exchange makes a call and gives the answer as it came.
+func (c *Client) exchange(ctx context.Context, r request) ([]byte, Meta, error) {
+	body, target, err := c.prepare(r)
+	if err != nil {
+		return nil, Meta{Operation: r.name}, err
+	}
+	answer, meta, err := c.sendUntilSettled(ctx, r, target, body)
+	meta.Operation = r.name
+	return answer, meta, err
 }
 
 // prepare writes the address and the body, which is nil for a call that has none.
 func (c *Client) prepare(r request) (body []byte, target string, err error) {
+	if c.fault != nil {
+		return nil, "", c.fault
+	}
 	target = c.base + r.path
 	if r.workspace {
 		if c.workspace == "" {
@@ -187,16 +223,17 @@ func queryOf(input []argument) string {
 	return "?" + values.Encode()
 }
 
-// send makes one attempt. The answer's bytes are those of a success; everything else is an error.
-func (c *Client) send(ctx context.Context, r request, target string, body []byte) ([]byte, Meta, error) {
+// newRequest writes one attempt of a call.
+func (c *Client) newRequest(ctx context.Context, r request, target string, body []byte) (*http.Request, error) {
 	var reader io.Reader = http.NoBody
 	if body != nil {
 		reader = bytes.NewReader(body)
 	}
 	req, err := http.NewRequestWithContext(ctx, r.method, target, reader)
 	if err != nil {
-		return nil, Meta{}, fmt.Errorf("client: %w", err)
+		return nil, fmt.Errorf("client: %w", err)
 	}
+	req.Header.Set("User-Agent", "aanet-go")
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
@@ -208,19 +245,31 @@ func (c *Client) send(ctx context.Context, r request, target string, body []byte
 			req.Header.Set(name, value)
 		}
 	}
+	return req, nil
+}
+
+// send makes one attempt. The answer's bytes are those of a success; everything else is an error.
+func (c *Client) send(ctx context.Context, r request, target string, body []byte) ([]byte, Meta, error) {
+	req, err := c.newRequest(ctx, r, target, body)
+	if err != nil {
+		return nil, Meta{}, err
+	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, Meta{}, fmt.Errorf("client: %w", err)
+		return nil, Meta{}, fmt.Errorf("%w: %w", ErrNotReached, err)
 	}
 	defer resp.Body.Close()
 	meta := metaOf(resp)
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, answerBytesMax+1))
 	switch {
 	case err != nil:
-		return nil, meta, fmt.Errorf("client: the answer of %s %s: %w", r.method, r.path, err)
+		return nil, meta, fmt.Errorf("%w: %s %s was cut off: %w", ErrNotReached, r.method, r.path, err)
 	case len(answer) > answerBytesMax:
 		return nil, meta, errors.New("client: the answer has over 32 MiB")
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
+		if offer := offerOf(resp, answer); offer != nil {
+			return nil, meta, offer
+		}
 		return nil, meta, errorOf(resp, answer)
 	}
 	return answer, meta, nil

@@ -207,7 +207,7 @@ func TestRefusalsAreTyped(t *testing.T) {
 	_, err := c.AppendFile(t.Context(), AppendFileIn{Path: "a", Content: "b", IfMatch: new("e1")}, WithMeta(&meta))
 	err = fmt.Errorf("progress: %w", err)
 	var refusal *Error
-	if !errors.As(err, &refusal) || !IsCode(err, "CONFLICT") || !IsCode(err, CodeConflict) || IsCode(err, CodeLockHeld) {
+	if !errors.As(err, &refusal) || !IsCode(err, "CONFLICT") || !errors.Is(err, CodeConflict) || errors.Is(err, CodeLockHeld) || Temporary(err) {
 		t.Fatal(err)
 	}
 	if refusal.Status != 409 || refusal.Detail != "Read it again." || refusal.RequestID != "r9" || refusal.Text("current_etag") != "e7" ||
@@ -239,6 +239,56 @@ func TestOtherAnswersAreErrors(t *testing.T) {
 		if err == nil || other.status != 200 && (!errors.As(err, &refusal) || refusal.Status != other.status || refusal.Code != "") {
 			t.Errorf("%d %q: %v", other.status, other.answer, err)
 		}
+	}
+}
+
+// A key goes to the service it was given for, over a connection that nobody reads: not where a redirect points, and not over
+// plain HTTP to another machine.
+func TestTheKeyStaysWithItsService(t *testing.T) {
+	elsewhere, got := against(t, 200, nil, `{}`)
+	redirecting, _ := against(t, 307, map[string]string{"Location": elsewhere.base + "/v1/balance"}, "")
+	for _, h := range []*http.Client{nil, {}, {Transport: http.DefaultTransport}} {
+		c := redirecting
+		if h != nil {
+			c = New(redirecting.base, redirecting.key, WithHTTPClient(h), WithRetries(0))
+		}
+		_, err := c.GetRemainingBalance(t.Context())
+		var refusal *Error
+		if !errors.As(err, &refusal) || refusal.Status != 307 || len(*got) > 0 {
+			t.Errorf("%v; the other service got %v", err, *got)
+		}
+	}
+	for base, want := range map[string]error{
+		"http://10.0.0.7:8402": ErrPlainHTTP, "http://aanet.example": ErrPlainHTTP, "http://localhost.example": ErrPlainHTTP, "http://[::1]:1": nil,
+		"http://localhost:1": nil, "http://127.1.2.3:1/below": nil, "https://aanet.example": nil,
+	} {
+		if err := New(base, "").fault; !errors.Is(err, want) || (err == nil) != (want == nil) {
+			t.Errorf("%s: %v", base, err)
+		}
+	}
+	if err := New("http://10.0.0.7:8402", "", WithPlainHTTP()).fault; err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []string{"", "aanet.example", "ftp://aanet.example", "https://", "https://u:p@aanet.example", "https://aanet.example?x=1", "ht\x00tp://x"} {
+		if _, err := New(bad, "").GetPricing(t.Context()); err == nil || strings.Contains(err.Error(), "u:p@") {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
+
+func TestAnswersAreToldAndKept(t *testing.T) {
+	c, _ := against(t, 200, map[string]string{"X-AANet-Cost": "1"}, `{"path":"a","content":"x","is_dir":false,"ts":"2026-11-30T12:00:00.100000Z"}`+"\n")
+	var told []Meta
+	c.observe = func(m Meta, _ error) { told = append(told, m) }
+	var raw json.RawMessage
+	if _, err := c.ReadFile(t.Context(), ReadFileIn{Path: "a"}, WithRaw(&raw)); err != nil {
+		t.Fatal(err)
+	}
+	if string(raw) != `{"path":"a","content":"x","is_dir":false,"ts":"2026-11-30T12:00:00.100000Z"}` {
+		t.Errorf("raw %s", raw)
+	}
+	if len(told) != 1 || told[0].Operation != "read_file" || told[0].Cost != 1 {
+		t.Errorf("told %+v", told)
 	}
 }
 

@@ -30,7 +30,7 @@ type GetActivityIn struct {
 // REST: GET /v1/workspaces/{workspace_id}/activity. Who: owner. Units: 0.
 func (c *Client) GetActivity(ctx context.Context, in GetActivityIn, options ...CallOption) ([]ActivityOut, error) {
 	return callList[ActivityOut](ctx, c, request{
-		method: "GET", path: "/activity",
+		name: "get_activity", method: "GET", path: "/activity",
 		workspace: true,
 		read:      true,
 		input: []argument{
@@ -72,7 +72,7 @@ type GetActivitySummaryIn struct {
 // REST: GET /v1/workspaces/{workspace_id}/activity/summary. Who: owner. Units: 0.
 func (c *Client) GetActivitySummary(ctx context.Context, in GetActivitySummaryIn, options ...CallOption) ([]ActivitySumOut, error) {
 	return callList[ActivitySumOut](ctx, c, request{
-		method: "GET", path: "/activity/summary",
+		name: "get_activity_summary", method: "GET", path: "/activity/summary",
 		workspace: true,
 		read:      true,
 		input: []argument{

@@ -15,7 +15,7 @@ import (
 // REST: GET /v1/balance. Who: any key. Units: 0.
 func (c *Client) GetRemainingBalance(ctx context.Context, options ...CallOption) (BalanceOut, error) {
 	return call[BalanceOut](ctx, c, request{
-		method: "GET", path: "/v1/balance",
+		name: "get_remaining_balance", method: "GET", path: "/v1/balance",
 		read: true,
 	}, options)
 }

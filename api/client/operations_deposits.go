@@ -26,7 +26,7 @@ type DepositIn struct {
 // REST: POST /v1/workspaces/{workspace_id}/deposits. Who: owner. Units: 0.
 func (c *Client) Deposit(ctx context.Context, in DepositIn, options ...CallOption) (DepositOut, error) {
 	return call[DepositOut](ctx, c, request{
-		method: "POST", path: "/deposits",
+		name: "deposit", method: "POST", path: "/deposits",
 		workspace: true,
 		takesKey:  true,
 		input: []argument{

@@ -23,7 +23,7 @@ type EstimateSavingsIn struct {
 // REST: GET /v1/estimate. Who: anyone. Units: 0.
 func (c *Client) EstimateSavings(ctx context.Context, in EstimateSavingsIn, options ...CallOption) (Estimate, error) {
 	return call[Estimate](ctx, c, request{
-		method: "GET", path: "/v1/estimate",
+		name: "estimate_savings", method: "GET", path: "/v1/estimate",
 		read: true,
 		input: []argument{
 			{"agents", in.Agents},

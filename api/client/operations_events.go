@@ -36,7 +36,7 @@ type WaitIn struct {
 // REST: GET /v1/workspaces/{workspace_id}/events. Who: any key. Units: 1.
 func (c *Client) Wait(ctx context.Context, in WaitIn, options ...CallOption) (WaitOut, error) {
 	return call[WaitOut](ctx, c, request{
-		method: "GET", path: "/events",
+		name: "wait", method: "GET", path: "/events",
 		workspace: true,
 		read:      true,
 		input: []argument{

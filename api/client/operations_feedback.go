@@ -27,7 +27,7 @@ type SubmitFeedbackIn struct {
 // REST: POST /v1/feedback. Who: any key. Units: 0.
 func (c *Client) SubmitFeedback(ctx context.Context, in SubmitFeedbackIn, options ...CallOption) (FeedbackOut, error) {
 	return call[FeedbackOut](ctx, c, request{
-		method: "POST", path: "/v1/feedback",
+		name: "submit_feedback", method: "POST", path: "/v1/feedback",
 		takesKey: true,
 		input: []argument{
 			{"category", in.Category},

@@ -30,7 +30,7 @@ type ReadFileIn struct {
 // REST: GET /v1/workspaces/{workspace_id}/files/{path...}. Who: any key. Units: 1.
 func (c *Client) ReadFile(ctx context.Context, in ReadFileIn, options ...CallOption) (ReadFileOut, error) {
 	return call[ReadFileOut](ctx, c, request{
-		method: "GET", path: "/files/" + escapeDirectory(in.Path),
+		name: "read_file", method: "GET", path: "/files/" + escapeDirectory(in.Path),
 		workspace: true,
 		read:      true,
 		input: []argument{
@@ -82,7 +82,7 @@ type WriteFileIn struct {
 // REST: PUT /v1/workspaces/{workspace_id}/files/{path...}. Who: any key. Units: 8 + 2 per started KiB.
 func (c *Client) WriteFile(ctx context.Context, in WriteFileIn, options ...CallOption) (WriteFileOut, error) {
 	return call[WriteFileOut](ctx, c, request{
-		method: "PUT", path: "/files/" + escapePath(in.Path),
+		name: "write_file", method: "PUT", path: "/files/" + escapePath(in.Path),
 		workspace: true,
 		takesKey:  true,
 		input: []argument{
@@ -132,7 +132,7 @@ type AppendFileIn struct {
 // REST: POST /v1/workspaces/{workspace_id}/files/{path...}. Who: any key. Units: 8 + 2 per started KiB.
 func (c *Client) AppendFile(ctx context.Context, in AppendFileIn, options ...CallOption) (AppendFileOut, error) {
 	return call[AppendFileOut](ctx, c, request{
-		method: "POST", path: "/files/" + escapePath(in.Path),
+		name: "append_file", method: "POST", path: "/files/" + escapePath(in.Path),
 		workspace: true,
 		takesKey:  true,
 		input: []argument{
@@ -174,7 +174,7 @@ type DeleteFileIn struct {
 // REST: DELETE /v1/workspaces/{workspace_id}/files/{path...}. Who: any key. Units: 1.
 func (c *Client) DeleteFile(ctx context.Context, in DeleteFileIn, options ...CallOption) (DeleteFileOut, error) {
 	return call[DeleteFileOut](ctx, c, request{
-		method: "DELETE", path: "/files/" + escapePath(in.Path),
+		name: "delete_file", method: "DELETE", path: "/files/" + escapePath(in.Path),
 		workspace: true,
 		takesKey:  true,
 		input: []argument{

@@ -16,7 +16,7 @@ import (
 // REST: GET /v1/workspaces/{workspace_id}/forecast. Who: owner. Units: 0.
 func (c *Client) GetForecast(ctx context.Context, options ...CallOption) (ForecastOut, error) {
 	return call[ForecastOut](ctx, c, request{
-		method: "GET", path: "/forecast",
+		name: "get_forecast", method: "GET", path: "/forecast",
 		workspace: true,
 		read:      true,
 	}, options)

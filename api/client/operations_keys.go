@@ -25,7 +25,7 @@ type RotateKeyIn struct {
 // REST: POST /v1/workspaces/{workspace_id}/keys/rotate. Who: owner. Units: 0.
 func (c *Client) RotateKey(ctx context.Context, in RotateKeyIn, options ...CallOption) (RotateKeyOut, error) {
 	return call[RotateKeyOut](ctx, c, request{
-		method: "POST", path: "/keys/rotate",
+		name: "rotate_key", method: "POST", path: "/keys/rotate",
 		workspace: true,
 		takesKey:  true,
 		input: []argument{

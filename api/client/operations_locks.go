@@ -29,7 +29,7 @@ type AcquireLockIn struct {
 // REST: PUT /v1/workspaces/{workspace_id}/locks/{name...}. Who: any key. Units: 5.
 func (c *Client) AcquireLock(ctx context.Context, in AcquireLockIn, options ...CallOption) (AcquireLockOut, error) {
 	return call[AcquireLockOut](ctx, c, request{
-		method: "PUT", path: "/locks/" + escapePath(in.Name),
+		name: "acquire_lock", method: "PUT", path: "/locks/" + escapePath(in.Name),
 		workspace: true,
 		takesKey:  true,
 		input: []argument{
@@ -64,7 +64,7 @@ type RenewLockIn struct {
 // REST: PATCH /v1/workspaces/{workspace_id}/locks/{name...}. Who: any key. Units: 2.
 func (c *Client) RenewLock(ctx context.Context, in RenewLockIn, options ...CallOption) (RenewLockOut, error) {
 	return call[RenewLockOut](ctx, c, request{
-		method: "PATCH", path: "/locks/" + escapePath(in.Name),
+		name: "renew_lock", method: "PATCH", path: "/locks/" + escapePath(in.Name),
 		workspace: true,
 		takesKey:  true,
 		input: []argument{
@@ -94,7 +94,7 @@ type ReleaseLockIn struct {
 // REST: DELETE /v1/workspaces/{workspace_id}/locks/{name...}. Who: any key. Units: 0.
 func (c *Client) ReleaseLock(ctx context.Context, in ReleaseLockIn, options ...CallOption) (ReleaseLockOut, error) {
 	return call[ReleaseLockOut](ctx, c, request{
-		method: "DELETE", path: "/locks/" + escapePath(in.Name),
+		name: "release_lock", method: "DELETE", path: "/locks/" + escapePath(in.Name),
 		workspace: true,
 		takesKey:  true,
 	}, options)
@@ -121,7 +121,7 @@ type GetLockStatusIn struct {
 // REST: GET /v1/workspaces/{workspace_id}/locks/{name...}. Who: any key. Units: 1.
 func (c *Client) GetLockStatus(ctx context.Context, in GetLockStatusIn, options ...CallOption) (LockStatusOut, error) {
 	return call[LockStatusOut](ctx, c, request{
-		method: "GET", path: "/locks/" + escapePath(in.Name),
+		name: "get_lock_status", method: "GET", path: "/locks/" + escapePath(in.Name),
 		workspace: true,
 		read:      true,
 	}, options)
@@ -157,7 +157,7 @@ type ListLocksIn struct {
 // REST: GET /v1/workspaces/{workspace_id}/locks. Who: any key. Units: 1.
 func (c *Client) ListLocks(ctx context.Context, in ListLocksIn, options ...CallOption) ([]HeldLockOut, error) {
 	return callList[HeldLockOut](ctx, c, request{
-		method: "GET", path: "/locks",
+		name: "list_locks", method: "GET", path: "/locks",
 		workspace: true,
 		read:      true,
 		input: []argument{

@@ -26,7 +26,7 @@ type SendMessageIn struct {
 // REST: POST /v1/workspaces/{workspace_id}/messages. Who: any key. Units: 3.
 func (c *Client) SendMessage(ctx context.Context, in SendMessageIn, options ...CallOption) (SendMessageOut, error) {
 	return call[SendMessageOut](ctx, c, request{
-		method: "POST", path: "/messages",
+		name: "send_message", method: "POST", path: "/messages",
 		workspace: true,
 		takesKey:  true,
 		input: []argument{
@@ -65,7 +65,7 @@ type GetMessagesIn struct {
 // REST: GET /v1/workspaces/{workspace_id}/messages. Who: any key. Units: 1.
 func (c *Client) GetMessages(ctx context.Context, in GetMessagesIn, options ...CallOption) ([]MessageOut, error) {
 	return callList[MessageOut](ctx, c, request{
-		method: "GET", path: "/messages",
+		name: "get_messages", method: "GET", path: "/messages",
 		workspace: true,
 		read:      true,
 		input: []argument{

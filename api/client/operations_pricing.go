@@ -14,7 +14,7 @@ import (
 // REST: GET /v1/pricing. Who: anyone. Units: 0.
 func (c *Client) GetPricing(ctx context.Context, options ...CallOption) (PricingOut, error) {
 	return call[PricingOut](ctx, c, request{
-		method: "GET", path: "/v1/pricing",
+		name: "get_pricing", method: "GET", path: "/v1/pricing",
 		read: true,
 	}, options)
 }

@@ -26,7 +26,7 @@ type RequestRefundIn struct {
 // REST: POST /v1/workspaces/{workspace_id}/refunds. Who: owner. Units: 0.
 func (c *Client) RequestRefund(ctx context.Context, in RequestRefundIn, options ...CallOption) (RequestRefundOut, error) {
 	return call[RequestRefundOut](ctx, c, request{
-		method: "POST", path: "/refunds",
+		name: "request_refund", method: "POST", path: "/refunds",
 		workspace: true,
 		takesKey:  true,
 		input: []argument{
@@ -57,7 +57,7 @@ type RequestRefundOut struct {
 // REST: GET /v1/workspaces/{workspace_id}/refunds. Who: owner. Units: 0.
 func (c *Client) GetRefundStatus(ctx context.Context, options ...CallOption) ([]RefundOut, error) {
 	return callList[RefundOut](ctx, c, request{
-		method: "GET", path: "/refunds",
+		name: "get_refund_status", method: "GET", path: "/refunds",
 		workspace: true,
 		read:      true,
 	}, options)

@@ -31,7 +31,7 @@ type MintSubkeyIn struct {
 // REST: POST /v1/workspaces/{workspace_id}/subkeys. Who: owner. Units: 0.
 func (c *Client) MintSubkey(ctx context.Context, in MintSubkeyIn, options ...CallOption) (MintSubkeyOut, error) {
 	return call[MintSubkeyOut](ctx, c, request{
-		method: "POST", path: "/subkeys",
+		name: "mint_subkey", method: "POST", path: "/subkeys",
 		workspace: true,
 		takesKey:  true,
 		input: []argument{
@@ -58,7 +58,7 @@ type MintSubkeyOut struct {
 // REST: GET /v1/workspaces/{workspace_id}/subkeys. Who: owner. Units: 0.
 func (c *Client) ListSubkeys(ctx context.Context, options ...CallOption) ([]SubkeyOut, error) {
 	return callList[SubkeyOut](ctx, c, request{
-		method: "GET", path: "/subkeys",
+		name: "list_subkeys", method: "GET", path: "/subkeys",
 		workspace: true,
 		read:      true,
 	}, options)
@@ -103,7 +103,7 @@ type UpdateSubkeyIn struct {
 // REST: PATCH /v1/workspaces/{workspace_id}/subkeys/{subkey_id}. Who: owner. Units: 0.
 func (c *Client) UpdateSubkey(ctx context.Context, in UpdateSubkeyIn, options ...CallOption) (SubkeyOut, error) {
 	return call[SubkeyOut](ctx, c, request{
-		method: "PATCH", path: "/subkeys/" + escapeSegment(in.SubkeyID),
+		name: "update_subkey", method: "PATCH", path: "/subkeys/" + escapeSegment(in.SubkeyID),
 		workspace: true,
 		takesKey:  true,
 		input: []argument{
@@ -130,7 +130,7 @@ type RevokeSubkeyIn struct {
 // REST: DELETE /v1/workspaces/{workspace_id}/subkeys/{subkey_id}. Who: owner. Units: 0.
 func (c *Client) RevokeSubkey(ctx context.Context, in RevokeSubkeyIn, options ...CallOption) (RevokeSubkeyOut, error) {
 	return call[RevokeSubkeyOut](ctx, c, request{
-		method: "DELETE", path: "/subkeys/" + escapeSegment(in.SubkeyID),
+		name: "revoke_subkey", method: "DELETE", path: "/subkeys/" + escapeSegment(in.SubkeyID),
 		workspace: true,
 		takesKey:  true,
 	}, options)

@@ -29,7 +29,7 @@ type RegisterWebhookIn struct {
 // REST: POST /v1/workspaces/{workspace_id}/webhooks. Who: owner. Units: 0.
 func (c *Client) RegisterWebhook(ctx context.Context, in RegisterWebhookIn, options ...CallOption) (RegisterWebhookOut, error) {
 	return call[RegisterWebhookOut](ctx, c, request{
-		method: "POST", path: "/webhooks",
+		name: "register_webhook", method: "POST", path: "/webhooks",
 		workspace: true,
 		takesKey:  true,
 		input: []argument{
@@ -57,7 +57,7 @@ type RegisterWebhookOut struct {
 // REST: GET /v1/workspaces/{workspace_id}/webhooks. Who: owner. Units: 0.
 func (c *Client) ListWebhooks(ctx context.Context, options ...CallOption) ([]WebhookOut, error) {
 	return callList[WebhookOut](ctx, c, request{
-		method: "GET", path: "/webhooks",
+		name: "list_webhooks", method: "GET", path: "/webhooks",
 		workspace: true,
 		read:      true,
 	}, options)
@@ -88,7 +88,7 @@ type DeleteWebhookIn struct {
 // REST: DELETE /v1/workspaces/{workspace_id}/webhooks/{webhook_id}. Who: owner. Units: 0.
 func (c *Client) DeleteWebhook(ctx context.Context, in DeleteWebhookIn, options ...CallOption) (DeleteWebhookOut, error) {
 	return call[DeleteWebhookOut](ctx, c, request{
-		method: "DELETE", path: "/webhooks/" + escapeSegment(in.WebhookID),
+		name: "delete_webhook", method: "DELETE", path: "/webhooks/" + escapeSegment(in.WebhookID),
 		workspace: true,
 		takesKey:  true,
 	}, options)
@@ -117,7 +117,7 @@ type GetWebhookDeliveriesIn struct {
 // REST: GET /v1/workspaces/{workspace_id}/webhooks/{webhook_id}/deliveries. Who: owner. Units: 0.
 func (c *Client) GetWebhookDeliveries(ctx context.Context, in GetWebhookDeliveriesIn, options ...CallOption) ([]DeliveryOut, error) {
 	return callList[DeliveryOut](ctx, c, request{
-		method: "GET", path: "/webhooks/" + escapeSegment(in.WebhookID) + "/deliveries",
+		name: "get_webhook_deliveries", method: "GET", path: "/webhooks/" + escapeSegment(in.WebhookID) + "/deliveries",
 		workspace: true,
 		read:      true,
 		input: []argument{
@@ -153,7 +153,7 @@ type PingWebhookIn struct {
 // REST: POST /v1/workspaces/{workspace_id}/webhooks/{webhook_id}/ping. Who: owner. Units: 0.
 func (c *Client) PingWebhook(ctx context.Context, in PingWebhookIn, options ...CallOption) (PingWebhookOut, error) {
 	return call[PingWebhookOut](ctx, c, request{
-		method: "POST", path: "/webhooks/" + escapeSegment(in.WebhookID) + "/ping",
+		name: "ping_webhook", method: "POST", path: "/webhooks/" + escapeSegment(in.WebhookID) + "/ping",
 		workspace: true,
 		takesKey:  true,
 	}, options)
@@ -185,7 +185,7 @@ type RedeliverEventsIn struct {
 // REST: POST /v1/workspaces/{workspace_id}/webhooks/{webhook_id}/redeliver. Who: owner. Units: 0.
 func (c *Client) RedeliverEvents(ctx context.Context, in RedeliverEventsIn, options ...CallOption) (RedeliverOut, error) {
 	return call[RedeliverOut](ctx, c, request{
-		method: "POST", path: "/webhooks/" + escapeSegment(in.WebhookID) + "/redeliver",
+		name: "redeliver_events", method: "POST", path: "/webhooks/" + escapeSegment(in.WebhookID) + "/redeliver",
 		workspace: true,
 		takesKey:  true,
 		input: []argument{
@@ -217,7 +217,7 @@ type EnableWebhookIn struct {
 // REST: POST /v1/workspaces/{workspace_id}/webhooks/{webhook_id}/enable. Who: owner. Units: 0.
 func (c *Client) EnableWebhook(ctx context.Context, in EnableWebhookIn, options ...CallOption) (WebhookOut, error) {
 	return call[WebhookOut](ctx, c, request{
-		method: "POST", path: "/webhooks/" + escapeSegment(in.WebhookID) + "/enable",
+		name: "enable_webhook", method: "POST", path: "/webhooks/" + escapeSegment(in.WebhookID) + "/enable",
 		workspace: true,
 		takesKey:  true,
 	}, options)
@@ -237,7 +237,7 @@ type RotateWebhookSecretIn struct {
 // REST: POST /v1/workspaces/{workspace_id}/webhooks/{webhook_id}/rotate-secret. Who: owner. Units: 0.
 func (c *Client) RotateWebhookSecret(ctx context.Context, in RotateWebhookSecretIn, options ...CallOption) (RotateSecretOut, error) {
 	return call[RotateSecretOut](ctx, c, request{
-		method: "POST", path: "/webhooks/" + escapeSegment(in.WebhookID) + "/rotate-secret",
+		name: "rotate_webhook_secret", method: "POST", path: "/webhooks/" + escapeSegment(in.WebhookID) + "/rotate-secret",
 		workspace: true,
 		takesKey:  true,
 	}, options)

@@ -22,7 +22,7 @@ type CreateWorkspaceIn struct {
 // REST: POST /v1/workspaces. Who: anyone. Units: 0.
 func (c *Client) CreateWorkspace(ctx context.Context, in CreateWorkspaceIn, options ...CallOption) (CreateWorkspaceOut, error) {
 	return call[CreateWorkspaceOut](ctx, c, request{
-		method: "POST", path: "/v1/workspaces",
+		name: "create_workspace", method: "POST", path: "/v1/workspaces",
 		input: []argument{
 			{"label", in.Label},
 		},
@@ -46,7 +46,7 @@ type CreateWorkspaceOut struct {
 // REST: POST /v1/workspaces/trial. Who: anyone. Units: 0.
 func (c *Client) CreateTrialWorkspace(ctx context.Context, options ...CallOption) (CreateTrialOut, error) {
 	return call[CreateTrialOut](ctx, c, request{
-		method: "POST", path: "/v1/workspaces/trial",
+		name: "create_trial_workspace", method: "POST", path: "/v1/workspaces/trial",
 	}, options)
 }
 
@@ -67,7 +67,7 @@ type CreateTrialOut struct {
 // REST: GET /v1/workspaces/{workspace_id}. Who: any key. Units: 0.
 func (c *Client) GetWorkspace(ctx context.Context, options ...CallOption) (WorkspaceOut, error) {
 	return call[WorkspaceOut](ctx, c, request{
-		method: "GET", path: "",
+		name: "get_workspace", method: "GET", path: "",
 		workspace: true,
 		read:      true,
 	}, options)
@@ -94,7 +94,7 @@ type WorkspaceOut struct {
 // REST: DELETE /v1/workspaces/{workspace_id}. Who: owner. Units: 0.
 func (c *Client) DeleteWorkspace(ctx context.Context, options ...CallOption) (DeleteWorkspaceOut, error) {
 	return call[DeleteWorkspaceOut](ctx, c, request{
-		method: "DELETE", path: "",
+		name: "delete_workspace", method: "DELETE", path: "",
 		workspace: true,
 	}, options)
 }

@@ -27,19 +27,21 @@ func (c *Client) sendUntilSettled(ctx context.Context, r request, target string,
 		if err == nil || attempt > c.retries || ctx.Err() != nil || !mayRepeat(err, r.read, connected.Load()) {
 			return answer, meta, err
 		}
-		if !wait(ctx, pauseBefore(attempt, err)) {
+		pause := pauseBefore(attempt, err)
+		if pause > c.longestPause || !wait(ctx, pause) {
 			return nil, meta, err
 		}
 	}
 }
 
-// mayRepeat tells whether a failed call can be sent again: because nothing was done, or because it is a read.
-func mayRepeat(err error, read, connected bool) bool {
+// mayRepeat tells whether a failed call can be sent again: because nothing was done, or because doing it again changes
+// nothing more. That holds for a payment, too: 502 and 503 want the same signature again, and the call has it.
+func mayRepeat(err error, safe, connected bool) bool {
 	var refusal *Error
 	if errors.As(err, &refusal) {
-		return refusal.Status == http.StatusTooManyRequests || read && refusal.Status == http.StatusServiceUnavailable
+		return refusal.Status == http.StatusTooManyRequests || safe && isAway(refusal.Status)
 	}
-	return read || !connected
+	return Temporary(err) && (safe || !connected)
 }
 
 // pauseBefore is what the service asked for, or else grows with each attempt; a part of it is random, so that agents that
@@ -51,20 +53,4 @@ func pauseBefore(attempt int, err error) time.Duration {
 		return refusal.RetryAfter + rand.N(firstPause)
 	}
 	return pause/2 + rand.N(pause/2)
-}
-
-// wait pauses; it is false, at once when that can be known, if ctx ends before.
-func wait(ctx context.Context, pause time.Duration) bool {
-	waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), pause)
-	defer cancel()
-	end, ends := ctx.Deadline()
-	if awake, _ := waiting.Deadline(); ends && end.Before(awake) {
-		return false
-	}
-	select {
-	case <-waiting.Done():
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

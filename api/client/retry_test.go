@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -49,8 +50,14 @@ func TestOnlyWhatIsSafeIsRepeated(t *testing.T) {
 		_, err := c.AppendFile(ctx, AppendFileIn{Path: "a", Content: "b"}, WithMeta(m))
 		return err
 	}
+	bare := func(ctx context.Context, c *Client, m *Meta) error { c.ownKeys = false; return change(ctx, c, m) }
 	keyed := func(ctx context.Context, c *Client, m *Meta) error {
+		c.ownKeys = false
 		_, err := c.AppendFile(ctx, AppendFileIn{Path: "a", Content: "b"}, WithMeta(m), WithIdempotencyKey("k"))
+		return err
+	}
+	create := func(ctx context.Context, c *Client, m *Meta) error {
+		_, err := c.CreateWorkspace(ctx, CreateWorkspaceIn{Label: "x"}, WithMeta(m))
 		return err
 	}
 	for _, c := range []struct {
@@ -69,8 +76,12 @@ func TestOnlyWhatIsSafeIsRepeated(t *testing.T) {
 		{"a read of what is not there", read, 99, refuse(404, CodeNotFound, ""), 1, false},
 		{"a read that met a bug", read, 99, refuse(500, CodeInternal, ""), 1, false},
 		{"a change that came too fast", change, 2, refuse(429, CodeRateLimited, ""), 3, true},
-		{"a change of unknown fate", change, 99, refuse(503, CodeUnavailable, ""), 1, false},
-		{"a change whose connection broke", change, 99, hangUp, 1, false},
+		{"a change of unknown fate under the client's key", change, 2, refuse(503, CodeUnavailable, ""), 3, true},
+		{"a change whose connection broke under the client's key", change, 2, hangUp, 3, true},
+		{"a change that a proxy could not pass on", change, 1, refuse(502, "", ""), 2, true},
+		{"a change without a key, of unknown fate", bare, 99, refuse(503, CodeUnavailable, ""), 1, false},
+		{"a change without a key, whose connection broke", bare, 99, hangUp, 1, false},
+		{"a creation that takes no key", create, 99, hangUp, 1, false},
 		{"a change that was refused", change, 99, refuse(409, CodeConflict, ""), 1, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -104,6 +115,43 @@ func TestNobodyWaitsInVain(t *testing.T) {
 	_, err := client.ReadFile(ctx, ReadFileIn{})
 	if !IsCode(err, CodeUnavailable) || calls.Load() != 1 || time.Since(begin) > 5*time.Second {
 		t.Errorf("%v after %d calls and %s", err, calls.Load(), time.Since(begin))
+	}
+}
+
+// A repeat is the same call: it has the same key, and the next call has another.
+func TestRepeatsHaveOneKey(t *testing.T) {
+	var keys []string
+	client, _ := flaky(t, 0, nil)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		keys = append(keys, r.Header.Get("Idempotency-Key"))
+		if len(keys) == 1 {
+			refuse(503, CodeUnavailable, "")(w, r)
+			return
+		}
+		_, _ = io.WriteString(w, `{}`)
+	}))
+	t.Cleanup(server.Close)
+	client.base = server.URL
+	for range 2 {
+		if _, err := client.SendMessage(t.Context(), SendMessageIn{Body: "x"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(keys) != 3 || keys[0] == "" || keys[0] != keys[1] || keys[1] == keys[2] {
+		t.Errorf("%q", keys)
+	}
+	if _, err := client.GetMessages(t.Context(), GetMessagesIn{}); err != nil || keys[3] != "" {
+		t.Errorf("a read has the key %q: %v", keys[3], err)
+	}
+}
+
+// Who is told to come back in an hour is told so at once.
+func TestALongPauseIsLeftToTheCaller(t *testing.T) {
+	client, calls := flaky(t, 99, refuse(429, CodeRateLimited, "3600"))
+	_, err := client.CreateTrialWorkspace(t.Context())
+	var refusal *Error
+	if !errors.As(err, &refusal) || refusal.RetryAfter != time.Hour || calls.Load() != 1 {
+		t.Errorf("%v after %d calls", err, calls.Load())
 	}
 }
 

@@ -42,7 +42,7 @@ func writeOperation(b *bytes.Buffer, o *api.Op) error {
 // writeRequest writes the members of the request that a method makes.
 func writeRequest(b *bytes.Buffer, o *api.Op) {
 	below, inside := strings.CutPrefix(o.Path, "/v1/workspaces/{workspace_id}")
-	fmt.Fprintf(b, "method: %q, path: %s,\n", o.Method, address(o, below))
+	fmt.Fprintf(b, "name: %q, method: %q, path: %s,\n", o.Name, o.Method, address(o, below))
 	if inside {
 		b.WriteString("workspace: true,\n")
 	}
