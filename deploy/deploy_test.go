@@ -173,12 +173,46 @@ func TestRulesAsPrometheusSeesThem(t *testing.T) {
 		t.Skip("promtool is not installed (Debian's package prometheus has it)")
 	}
 	for _, arguments := range [][]string{
-		{"check", "rules", "prometheus/rules.yaml"}, {"check", "config", "prometheus/prometheus.yaml"}, {"test", "rules", "prometheus/rules_test.yaml"},
+		{"check", "rules", dashboardAsRules(t)}, {"check", "rules", "prometheus/rules.yaml"}, {"check", "config", "prometheus/prometheus.yaml"}, {"test", "rules", "prometheus/rules_test.yaml"},
 	} {
 		if out, err := exec.CommandContext(t.Context(), promtool, arguments...).CombinedOutput(); err != nil {
 			t.Errorf("promtool %s: %v\n%s", strings.Join(arguments, " "), err, out)
 		}
 	}
+}
+
+// dashboardAsRules is a file of rules with the queries of the dashboard, so that promtool parses them.
+func dashboardAsRules(t *testing.T) string {
+	t.Helper()
+	var dashboard struct {
+		Panels []struct{ Targets []struct{ Expr string } }
+	}
+	if err := json.Unmarshal([]byte(read(t, "grafana/aanet.json")), &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	type rule struct {
+		Record string `yaml:"record"`
+		Expr   string `yaml:"expr"`
+	}
+	var rules []rule
+	for _, panel := range dashboard.Panels {
+		for _, target := range panel.Targets {
+			expr := strings.NewReplacer("$__rate_interval", "5m", "$instance", ".*").Replace(target.Expr)
+			rules = append(rules, rule{fmt.Sprintf("panel:%d", len(rules)), expr})
+		}
+	}
+	if len(rules) < 20 {
+		t.Errorf("the dashboard has %d queries", len(rules))
+	}
+	text, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboard", "rules": rules}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "dashboard.yaml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // systemd's own checker, where it is installed, reads the unit; the binary stands elsewhere here.

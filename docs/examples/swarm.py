@@ -9,8 +9,9 @@ etag and a fence, hand over with a message and wait for one, verify a webhook.
 from __future__ import annotations
 
 import base64, contextlib, hashlib, hmac, json, os, sys, threading, time, uuid
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import Any, Callable, Iterator, Mapping, Optional
+from typing import Any, Callable, Iterator, Optional
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
@@ -41,7 +42,8 @@ def call(method: str, path: str, body: Optional[dict[str, Any]] = None) -> dict[
         wait: float = attempt
         try:
             with urlopen(Request(address, data, headers, method=method), timeout=60) as answer:
-                return json.load(answer)
+                said: dict[str, Any] = json.load(answer)
+                return said
         except HTTPError as error:
             problem = json.load(error)
             if error.code not in (429, 503) or attempt == 5:
@@ -129,7 +131,7 @@ def lead(expected: int) -> None:
             seen += 1
 
 
-def verify(secret: str, headers: Mapping[str, str], body: bytes, now: float) -> bool:
+def verify(secret: str, headers: Message, body: bytes, now: float) -> bool:
     """Tells whether a request came from AANet, not more than five minutes ago."""
     ident, timestamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
     if not timestamp.isdigit() or abs(now - int(timestamp)) > 300:
