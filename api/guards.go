@@ -1,10 +1,11 @@
 package api
 
 import (
+	"math"
 	"net/netip"
 	"time"
 
-	"golang.org/x/time/rate"
+	"aanet/api/buckets"
 )
 
 // Limits are the rates the service allows, each per replica. Zero means no limit.
@@ -28,21 +29,20 @@ func DefaultLimits() Limits {
 	}
 }
 
-// guards hold the buckets behind Limits. Each kind remembers the most recently used only, so that
-// a flood of addresses or keys cannot fill the memory.
+// guards hold the buckets behind Limits.
 type guards struct {
-	trials, workspaces, failed *buckets[netip.Prefix]
-	calls, bytes               *buckets[[32]byte]
+	trials, workspaces, failed *buckets.Buckets[netip.Prefix]
+	calls, bytes               *buckets.Buckets[[32]byte]
 	now                        func() time.Time
 }
 
 func newGuards(l Limits, now func() time.Time) *guards {
 	return &guards{
-		trials:     newBuckets[netip.Prefix](l.TrialPerHour/3600, int(l.TrialPerHour)),
-		workspaces: newBuckets[netip.Prefix](l.CreatePerHour/3600, int(l.CreatePerHour)),
-		failed:     newBuckets[netip.Prefix](l.FailedKeysPerMinute/60, int(l.FailedKeysPerMinute)),
-		calls:      newBuckets[[32]byte](l.KeyRate, l.KeyBurst),
-		bytes:      newBuckets[[32]byte](l.KeyBytesRate, l.KeyBytesBurst),
+		trials:     buckets.New[netip.Prefix](l.TrialPerHour/3600, int(l.TrialPerHour)),
+		workspaces: buckets.New[netip.Prefix](l.CreatePerHour/3600, int(l.CreatePerHour)),
+		failed:     buckets.New[netip.Prefix](l.FailedKeysPerMinute/60, int(l.FailedKeysPerMinute)),
+		calls:      buckets.New[[32]byte](l.KeyRate, l.KeyBurst),
+		bytes:      buckets.New[[32]byte](l.KeyBytesRate, l.KeyBytesBurst),
 		now:        now,
 	}
 }
@@ -51,28 +51,28 @@ func newGuards(l Limits, now func() time.Time) *guards {
 func (g *guards) stranger(o *Op, from netip.Addr) *Refusal {
 	switch o.Name {
 	case "create_trial_workspace":
-		return g.trials.take(network(from), 1, g.now())
+		return take(g.trials, buckets.Network(from), 1, g.now())
 	case "create_workspace":
-		return g.workspaces.take(network(from), 1, g.now())
+		return take(g.workspaces, buckets.Network(from), 1, g.now())
 	}
 	return nil
 }
 
 // key limits the calls and bytes of one key.
 func (g *guards) key(k Key, bytes int) *Refusal {
-	if refusal := g.calls.take(k.Hash(), 1, g.now()); refusal != nil {
+	if refusal := take(g.calls, k.Hash(), 1, g.now()); refusal != nil {
 		return refusal
 	}
 	if bytes == 0 {
 		return nil
 	}
-	return g.bytes.take(k.Hash(), bytes, g.now())
+	return take(g.bytes, k.Hash(), bytes, g.now())
 }
 
 // failedKey is the answer to a wrong key: 401, or 429 once too many came from the same address.
 // A valid key from there never comes here.
 func (g *guards) failedKey(from netip.Addr) *Refusal {
-	if refusal := g.failed.take(network(from), 1, g.now()); refusal != nil {
+	if refusal := take(g.failed, buckets.Network(from), 1, g.now()); refusal != nil {
 		return refusal
 	}
 	return Refuse(Unauthenticated)
@@ -80,28 +80,15 @@ func (g *guards) failedKey(from netip.Addr) *Refusal {
 
 // forget frees the bucket of a key that does not exist.
 func (g *guards) forget(k Key) {
-	g.calls.drop(k.Hash())
-	g.bytes.drop(k.Hash())
+	g.calls.Drop(k.Hash())
+	g.bytes.Drop(k.Hash())
 }
 
-// network is what counts as one client: an IPv4 address, or the /64 that an IPv6 customer is given.
-func network(a netip.Addr) netip.Prefix {
-	a = a.Unmap().WithZone("")
-	bits := a.BitLen()
-	if a.Is6() {
-		bits = 64
+// take removes n tokens or refuses and tells when to come back.
+func take[K comparable](b *buckets.Buckets[K], key K, n int, now time.Time) *Refusal {
+	wait, _ := b.Take(key, n, now)
+	if wait <= 0 {
+		return nil
 	}
-	p, err := a.Prefix(bits)
-	if err != nil {
-		return netip.Prefix{}
-	}
-	return p
-}
-
-// limitOf gives the rate, where zero means no limit.
-func limitOf(perSecond float64) rate.Limit {
-	if perSecond == 0 {
-		return rate.Inf
-	}
-	return rate.Limit(perSecond)
+	return Refuse(RateLimited).with("retry_after", int(math.Ceil(wait.Seconds())))
 }

@@ -173,26 +173,3 @@ func TestNoLimits(t *testing.T) {
 		}
 	}
 }
-
-func TestBucketsAreBounded(t *testing.T) {
-	b := newBuckets[int](1, 1)
-	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
-	for i := range bucketsMax {
-		b.take(i, 1, now)
-	}
-	b.take(0, 1, now) // used again: now 1 is the oldest
-	b.take(-1, 1, now)
-	if len(b.byKey) != bucketsMax || b.recent.Len() != bucketsMax {
-		t.Errorf("%d buckets are kept (%d in order), want %d", len(b.byKey), b.recent.Len(), bucketsMax)
-	}
-	if b.take(0, 1, now) == nil {
-		t.Error("the bucket used last was forgotten")
-	}
-	if b.take(1, 1, now) != nil {
-		t.Error("the bucket not used for longest was kept")
-	}
-	b.drop(0)
-	if b.take(0, 1, now) != nil {
-		t.Error("a dropped bucket was kept")
-	}
-}

@@ -81,14 +81,14 @@ func TestRefunds(t *testing.T) {
 			ws.Owner.Refused(t, "REFUND_PENDING", "delete_workspace", nil)
 
 			tx := hash()
-			if _, err := desk(ws).Pay(t.Context(), idOf(t, r), tx, false, "operator"); !errors.Is(err, refunds.ErrUnchecked) {
+			if _, err := desk(ws).Pay(t.Context(), idOf(t, r), tx, false, apitest.Operator); !errors.Is(err, refunds.ErrUnchecked) {
 				t.Errorf("paid unchecked and unasked: %v", err)
 			}
-			if _, err := desk(ws).Pay(t.Context(), idOf(t, r), tx, true, "operator"); err != nil {
+			if _, err := desk(ws).Pay(t.Context(), idOf(t, r), tx, true, apitest.Operator); err != nil {
 				t.Fatal(err)
 			}
 			var state *store.StateError
-			if _, err := desk(ws).Reject(t.Context(), idOf(t, r), "operator", "late"); !errors.As(err, &state) || state.State != "paid" {
+			if _, err := desk(ws).Reject(t.Context(), idOf(t, r), store.Act{By: "operator@aanet.example", Reason: "late"}); !errors.As(err, &state) || state.State != "paid" {
 				t.Errorf("rejected after it was paid: %v", err)
 			}
 			row := refundsOf(t, ws)[0]
@@ -100,10 +100,10 @@ func TestRefunds(t *testing.T) {
 			ws.Credit(t, 2_001)
 			second := refunded(t, ws, toWallet, 2_001)
 			same(t, "net", second.Text("net_payout_usd"), "0.00001")
-			if _, err := desk(ws).Pay(t.Context(), idOf(t, second), strings.ToUpper(tx[2:]), true, "operator"); err == nil {
+			if _, err := desk(ws).Pay(t.Context(), idOf(t, second), strings.ToUpper(tx[2:]), true, apitest.Operator); err == nil {
 				t.Error("a hash without 0x was taken")
 			}
-			if _, err := desk(ws).Pay(t.Context(), idOf(t, second), "0x"+strings.ToUpper(tx[2:]), true, "operator"); !errors.Is(err, store.ErrPayoutUsed) {
+			if _, err := desk(ws).Pay(t.Context(), idOf(t, second), "0x"+strings.ToUpper(tx[2:]), true, apitest.Operator); !errors.Is(err, store.ErrPayoutUsed) {
 				t.Errorf("one transaction pays two refunds: %v", err)
 			}
 			same(t, "refunds", len(refundsOf(t, ws)), 2)
@@ -111,7 +111,7 @@ func TestRefunds(t *testing.T) {
 		scene{"reject", func(t *testing.T, ws *apitest.Workspace) {
 			r := refunded(t, ws, args{"network": "solana", "destination_address": facilitatortest.SolanaPayer}, 1_000_000)
 			same(t, "net", r.Text("net_payout_usd"), "9.99")
-			if _, err := desk(ws).Reject(t.Context(), idOf(t, r), "operator", "wrong address"); err != nil {
+			if _, err := desk(ws).Reject(t.Context(), idOf(t, r), store.Act{By: "operator@aanet.example", Reason: "wrong address"}); err != nil {
 				t.Fatal(err)
 			}
 			ws.Funded(1_000_000)
@@ -120,7 +120,7 @@ func TestRefunds(t *testing.T) {
 			same(t, "status", row["status"], any("rejected"))
 			same(t, "reason", row["reason"], any("wrong address"))
 			same(t, "transaction", row["tx_hash"], nil)
-			if _, err := desk(ws).Pay(t.Context(), idOf(t, r), facilitatortest.SolanaPayer, true, "operator"); err == nil {
+			if _, err := desk(ws).Pay(t.Context(), idOf(t, r), facilitatortest.SolanaPayer, true, apitest.Operator); err == nil {
 				t.Error("paid after it was rejected")
 			}
 		}},
@@ -169,21 +169,21 @@ func TestDeletedAfterRefunds(t *testing.T) {
 	t.Parallel()
 	ws := apitest.New(t, apitest.Options{}).Workspace(t, 1_000_000)
 	paid := refunded(t, ws, toWallet, 1_000_000)
-	if _, err := desk(ws).Pay(t.Context(), idOf(t, paid), hash(), true, "operator"); err != nil {
+	if _, err := desk(ws).Pay(t.Context(), idOf(t, paid), hash(), true, apitest.Operator); err != nil {
 		t.Fatal(err)
 	}
 	ws.Credit(t, 5_000)
 	rejected := refunded(t, ws, toWallet, 5_000)
 	ws.Owner.Refused(t, "REFUND_PENDING", "delete_workspace", nil)
-	pending, err := ws.Store.PendingRefunds(t.Context(), 10)
+	pending, err := ws.Store.PendingRefunds(t.Context(), store.Refund{}, 10)
 	if err != nil || len(pending) != 1 || pending[0].Destination != wallet || pending[0].Units-pending[0].Fee != 3_000 {
 		t.Errorf("the operator sees %+v, %v", pending, err)
 	}
-	if _, err := desk(ws).Reject(t.Context(), idOf(t, rejected), "operator", "a story"); err != nil {
+	if _, err := desk(ws).Reject(t.Context(), idOf(t, rejected), store.Act{By: "operator@aanet.example", Reason: "a story"}); err != nil {
 		t.Fatal(err)
 	}
 	same(t, "forfeited", ws.Owner.OK(t, "delete_workspace", nil).Int("forfeited_units"), 5_000)
-	if _, err := desk(ws).Reject(t.Context(), idOf(t, rejected), "operator", "again"); err == nil {
+	if _, err := desk(ws).Reject(t.Context(), idOf(t, rejected), store.Act{By: "operator@aanet.example", Reason: "again"}); err == nil {
 		t.Error("a refund of a deleted workspace was rejected again")
 	}
 	_, err = ws.Store.VerifyLedger(t.Context(), func(d store.Difference) { t.Error(d) })
@@ -203,7 +203,7 @@ func TestDeletedAfterRefunds(t *testing.T) {
 // grant gives units that cannot be refunded.
 func grant(t *testing.T, ws *apitest.Workspace, units int64) {
 	t.Helper()
-	if err := ws.Store.Credit(t.Context(), uuid.MustParse(ws.ID), uuid.New(), units, false, "a grant"); err != nil {
+	if err := ws.Store.Credit(t.Context(), apitest.Operator, uuid.MustParse(ws.ID), uuid.New(), units, false); err != nil {
 		t.Fatal(err)
 	}
 	ws.Funded(units)
@@ -269,9 +269,9 @@ func TestPayAndRejectTogether(t *testing.T) {
 			var err error
 			d := refunds.Desk{Store: on[i/2%2].Store}
 			if i%2 == 0 {
-				_, err = d.Pay(t.Context(), idOf(t, r), hash(), true, "operator")
+				_, err = d.Pay(t.Context(), idOf(t, r), hash(), true, apitest.Operator)
 			} else {
-				_, err = d.Reject(t.Context(), idOf(t, r), "operator", "a story")
+				_, err = d.Reject(t.Context(), idOf(t, r), store.Act{By: "operator@aanet.example", Reason: "a story"})
 			}
 			var state *store.StateError
 			switch {
@@ -315,7 +315,7 @@ func TestPayoutIsChecked(t *testing.T) {
 		{State: billing.PayoutWrong, Reason: "it paid 1.00"},
 	} {
 		chain.ShowPayout(f)
-		_, err := d.Pay(t.Context(), idOf(t, r), hash(), true, "operator")
+		_, err := d.Pay(t.Context(), idOf(t, r), hash(), true, apitest.Operator)
 		var payout *refunds.PayoutError
 		if !errors.As(err, &payout) || payout.Later != (f.State == billing.PayoutPending) || !strings.Contains(err.Error(), f.Reason) {
 			t.Errorf("%s: %v", f.Reason, err)
@@ -323,7 +323,7 @@ func TestPayoutIsChecked(t *testing.T) {
 	}
 	chain.ShowPayout(billing.PayoutFinding{State: billing.PayoutMade})
 	tx := hash()
-	if _, err := d.Pay(t.Context(), idOf(t, r), tx, false, "operator"); err != nil {
+	if _, err := d.Pay(t.Context(), idOf(t, r), tx, false, apitest.Operator); err != nil {
 		t.Fatal(err)
 	}
 	asked := chain.AskedPayouts()[2]

@@ -156,6 +156,16 @@ func (s *Store) MoveDeposit(ctx context.Context, workspace, deposit uuid.UUID, m
 	return moved(result, ErrNoDeposit)
 }
 
+// DecideDeposit is the operator's word on a deposit that is unknown: DepositCredited with the transaction that paid it, or
+// DepositFailed. Errors: ErrNoDeposit, a *StateError.
+func (s *Store) DecideDeposit(ctx context.Context, act Act, d Deposit, to, transaction string) error {
+	result, err := s.act(ctx, "operator_deposit", act, d.Workspace, d.ID, to, orNull(transaction))
+	if err != nil {
+		return err
+	}
+	return moved(result, ErrNoDeposit)
+}
+
 // moved turns the refusal of a move into an error.
 func moved(result Result, none error) error {
 	switch result.Code {
@@ -178,6 +188,11 @@ func orNull(s string) *string {
 		return nil
 	}
 	return &s
+}
+
+// Deposits lists the newest deposits of a workspace.
+func (s *Store) Deposits(ctx context.Context, workspace uuid.UUID, limit int) ([]Deposit, error) {
+	return collect[Deposit](ctx, s, `select `+depositColumns+` from deposits where workspace_id = $1 order by created_at desc, deposit_id desc limit $2`, workspace, limit)
 }
 
 // DepositOf reads one deposit of a workspace. ErrNoDeposit: it has none of this id.

@@ -82,7 +82,7 @@ func TestTwoReplicasOnTheSameWorkspaces(t *testing.T) {
 func newTenant(t *testing.T, replicas ...*books) *tenant {
 	t.Helper()
 	owner := replicas[0].open(uuid.New(), nil)
-	if err := replicas[0].Credit(t.Context(), owner.id, uuid.New(), 1_000_000_000, true, "for a long run"); err != nil {
+	if err := replicas[0].Credit(t.Context(), store.Act{By: "cli:test", Reason: "for a long run"}, owner.id, uuid.New(), 1_000_000_000, true); err != nil {
 		t.Fatal(err)
 	}
 	w := &tenant{}

@@ -40,7 +40,7 @@ func (b *books) busy() (a account, subkey uuid.UUID) {
 	b.t.Helper()
 	a = b.open(uuid.New(), nil)
 	key, subkey := a.mint()
-	if err := b.Credit(b.t.Context(), a.id, uuid.New(), 30, false, "a gift"); err != nil {
+	if err := b.Credit(b.t.Context(), store.Act{By: "cli:test", Reason: "a gift"}, a.id, uuid.New(), 30, false); err != nil {
 		b.t.Fatal(err)
 	}
 	for n := range 5 {

@@ -80,7 +80,7 @@ func (b *books) open(id uuid.UUID, ttl *time.Duration) account {
 	_, err := b.Do(b.t.Context(), store.Call{Function: "create_workspace", Workspace: id,
 		Args: []any{"label", key, "last", ttl, grant, uuid.New()}, Into: []any{new(time.Time), new(*time.Time)}})
 	if err == nil && ttl == nil {
-		err = b.Credit(b.t.Context(), id, uuid.New(), 1000, true, "to start with")
+		err = b.Credit(b.t.Context(), store.Act{By: "cli:test", Reason: "to start with"}, id, uuid.New(), 1000, true)
 	}
 	if err != nil {
 		b.t.Fatal(err)
@@ -157,7 +157,7 @@ func TestExpiredTrials(t *testing.T) {
 	if code, err := trial.write(nil, "a", "text"); code != "UNAUTHENTICATED" || err != nil {
 		t.Errorf("a trial whose time is over: %q, %v", code, err)
 	}
-	if err := later.Credit(t.Context(), trial.id, uuid.New(), 5, false, "late"); !errors.Is(err, store.ErrNoWorkspace) {
+	if err := later.Credit(t.Context(), store.Act{By: "cli:test", Reason: "late"}, trial.id, uuid.New(), 5, false); !errors.Is(err, store.ErrNoWorkspace) {
 		t.Errorf("credit to a trial whose time is over: %v", err)
 	}
 	expired, err = later.ExpiredTrials(t.Context(), 10)

@@ -13,6 +13,9 @@ import (
 
 const mostUnits = 1<<53 - 1
 
+// because is who acts in these tests, and why.
+var because = store.Act{By: "cli:test", Reason: "because"}
+
 func TestCredit(t *testing.T) {
 	b := openBooks(t, storetest.Database(t))
 	paid, trial, gone := b.open(uuid.New(), nil), b.open(uuid.New(), new(time.Hour)), b.open(uuid.New(), nil)
@@ -40,13 +43,13 @@ func TestCredit(t *testing.T) {
 		{"a trial, never refundable", trial, uuid.New(), 50, true, nil, 150, 150},
 		{"a deleted workspace", gone, uuid.New(), 5, true, store.ErrNoWorkspace, 0, 0},
 	} {
-		err := b.Credit(t.Context(), c.to.id, c.adjustment, c.units, c.refundable, "because")
+		err := b.Credit(t.Context(), because, c.to.id, c.adjustment, c.units, c.refundable)
 		granted := b.number("select granted from workspaces where workspace_id = $1", c.to.id)
 		if !errors.Is(err, c.want) || c.to.balance() != c.balance || granted != c.granted {
 			t.Errorf("%s: %v, balance %d, granted %d", c.what, err, c.to.balance(), granted)
 		}
 	}
-	if err := b.Credit(t.Context(), uuid.New(), uuid.New(), 5, true, "because"); !errors.Is(err, store.ErrNoWorkspace) {
+	if err := b.Credit(t.Context(), because, uuid.New(), uuid.New(), 5, true); !errors.Is(err, store.ErrNoWorkspace) {
 		t.Errorf("an unknown workspace: %v", err)
 	}
 	if logged := b.number("select count(*) from activity where workspace_id = $1 and operation = 'ADJUSTMENT'", paid.id); logged != 4 {
@@ -69,7 +72,7 @@ func TestBlock(t *testing.T) {
 		return result.Code
 	}
 	for _, blocked := range []bool{true, true, false, false, true} {
-		if err := b.Block(t.Context(), a.id, blocked, "abuse"); err != nil {
+		if err := b.Block(t.Context(), because, a.id, blocked); err != nil {
 			t.Fatal(err)
 		}
 		code, reasons := write(), b.number("select count(blocked_reason) from workspaces where workspace_id = $1", a.id)
@@ -78,7 +81,7 @@ func TestBlock(t *testing.T) {
 		}
 	}
 	for _, id := range []uuid.UUID{gone.id, uuid.New()} {
-		if err := b.Block(t.Context(), id, true, "abuse"); !errors.Is(err, store.ErrNoWorkspace) {
+		if err := b.Block(t.Context(), because, id, true); !errors.Is(err, store.ErrNoWorkspace) {
 			t.Errorf("%s: %v", id, err)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 )
 
 // The states of a refund.
@@ -45,9 +46,11 @@ func (s *Store) Refunds(ctx context.Context, workspace uuid.UUID) ([]Refund, err
 	return collect[Refund](ctx, s, `select `+refundColumns+` from refunds where workspace_id = $1 order by requested_at desc, refund_id desc`, workspace)
 }
 
-// PendingRefunds lists what waits for the operator, the oldest first.
-func (s *Store) PendingRefunds(ctx context.Context, limit int) ([]Refund, error) {
-	return collect[Refund](ctx, s, `select `+refundColumns+` from refunds where state = 'pending' order by requested_at, refund_id limit $1`, limit)
+// PendingRefunds lists what waits for the operator, the oldest first, from behind the one given (the zero Refund: from
+// the first).
+func (s *Store) PendingRefunds(ctx context.Context, after Refund, limit int) ([]Refund, error) {
+	return collect[Refund](ctx, s, `select `+refundColumns+` from refunds
+		 where state = 'pending' and (requested_at, refund_id) > ($1, $2) order by requested_at, refund_id limit $3`, after.RequestedAt, after.ID, limit)
 }
 
 // FindRefund reads a refund of any workspace, for the operator.
@@ -64,7 +67,7 @@ func (s *Store) FindRefund(ctx context.Context, refund uuid.UUID) (Refund, error
 
 // PayRefund records the payout of a pending refund. network is the CAIP-2 name and transaction the hash in its one
 // spelling: it can be the payout of one refund only, over all workspaces. Errors: ErrNoRefund, ErrPayoutUsed, a *StateError.
-func (s *Store) PayRefund(ctx context.Context, r Refund, network, transaction string, checked bool, by string) error {
+func (s *Store) PayRefund(ctx context.Context, act Act, r Refund, network, transaction string, checked bool) error {
 	var owner uuid.UUID
 	err := s.pool.QueryRow(ctx, `insert into payout_claims (network, tx_hash, workspace_id, refund_id, claimed_at)
 		values ($1, $2, $3, $4, aanet_now())
@@ -76,7 +79,7 @@ func (s *Store) PayRefund(ctx context.Context, r Refund, network, transaction st
 	if owner != r.ID {
 		return ErrPayoutUsed
 	}
-	err = s.resolveRefund(ctx, r, RefundPaid, &transaction, checked, by, "")
+	err = s.resolveRefund(ctx, act, r, RefundPaid, &transaction, checked)
 	var state *StateError
 	if errors.As(err, &state) && (state.Transaction == nil || *state.Transaction != transaction) {
 		// It was rejected, or paid by another transaction, so this one is free for the refund that it paid.
@@ -86,18 +89,25 @@ func (s *Store) PayRefund(ctx context.Context, r Refund, network, transaction st
 	return err
 }
 
-// RejectRefund ends a pending refund and gives its units back to the balance. Errors: ErrNoRefund, a *StateError.
-func (s *Store) RejectRefund(ctx context.Context, r Refund, by, reason string) error {
-	return s.resolveRefund(ctx, r, RefundRejected, nil, false, by, reason)
+// RejectRefund ends a pending refund and gives its units back to the balance; the owner sees the reason. Errors:
+// ErrNoRefund, a *StateError.
+func (s *Store) RejectRefund(ctx context.Context, act Act, r Refund) error {
+	return s.resolveRefund(ctx, act, r, RefundRejected, nil, false)
 }
 
-func (s *Store) resolveRefund(ctx context.Context, r Refund, to string, transaction *string, checked bool, by, reason string) error {
-	result, err := s.Do(ctx, Call{
-		Function: "resolve_refund", Workspace: r.Workspace,
-		Args: []any{r.ID, to, transaction, checked, by, orNull(reason)},
-	})
+func (s *Store) resolveRefund(ctx context.Context, act Act, r Refund, to string, transaction *string, checked bool) error {
+	result, err := s.act(ctx, "operator_refund", act, r.Workspace, r.ID, to, transaction, checked)
 	if err != nil {
 		return err
 	}
 	return moved(result, ErrNoRefund)
+}
+
+// PayoutOf tells which refund a transaction is recorded for; false: for none.
+func (s *Store) PayoutOf(ctx context.Context, network, transaction string) (refund uuid.UUID, found bool, err error) {
+	err = s.pool.QueryRow(ctx, `select refund_id from payout_claims where network = $1 and tx_hash = $2`, network, transaction).Scan(&refund)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return refund, false, nil
+	}
+	return refund, err == nil, poolError(err)
 }

@@ -12,9 +12,9 @@ import (
 // waited go on, or sends those who wait away.
 var makesEvents = map[string]bool{
 	"write_file": true, "append_file": true, "delete_file": true, "release_lock": true, "revoke_subkey": true, "send_message": true,
-	"ping_webhook": true, "redeliver_events": true, "enable_webhook": true, "credit_workspace": true, "block_workspace": true,
+	"ping_webhook": true, "redeliver_events": true, "enable_webhook": true, "operator_credit": true, "operator_block": true,
 	"update_subkey": true, "rotate_key": true, "delete_workspace": true, "expire_trial": true,
-	"move_deposit": true, "resolve_refund": true,
+	"move_deposit": true, "operator_refund": true, "operator_deposit": true, "operator_webhook": true,
 }
 
 // hub tells the subscribers of this process about committed calls.

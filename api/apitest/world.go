@@ -195,10 +195,15 @@ func (ws *Workspace) Later(t testing.TB, by time.Duration) *Workspace {
 	return ws.On(ws.World.Later(t, by))
 }
 
+// Operator is who acts in stories.
+var Operator = store.Act{By: "operator@aanet.example", Reason: "a story"}
+
 // Credit adds units as the operator does.
 func (ws *Workspace) Credit(t testing.TB, units int64) {
 	t.Helper()
-	ws.operate(t, "credit_workspace", uuid.New(), units, true, "a story")
+	if err := ws.Store.Credit(t.Context(), Operator, uuid.MustParse(ws.ID), uuid.New(), units, true); err != nil {
+		t.Errorf("credit: %v", err)
+	}
 	ws.funds.Lock()
 	defer ws.funds.Unlock()
 	ws.funds.units += units
@@ -214,14 +219,7 @@ func (ws *Workspace) Funded(units int64) {
 // Block blocks the workspace as the operator does, or ends that.
 func (ws *Workspace) Block(t testing.TB, blocked bool) {
 	t.Helper()
-	ws.operate(t, "block_workspace", blocked, "a story")
-}
-
-// operate calls a function of the operator.
-func (ws *Workspace) operate(t testing.TB, function string, args ...any) {
-	t.Helper()
-	result, err := ws.Store.Do(t.Context(), store.Call{Function: function, Workspace: uuid.MustParse(ws.ID), Args: args})
-	if err != nil || result.Code != "" {
-		t.Errorf("%s: %v %s", function, err, result.Code)
+	if err := ws.Store.Block(t.Context(), Operator, uuid.MustParse(ws.ID), blocked); err != nil {
+		t.Errorf("block: %v", err)
 	}
 }

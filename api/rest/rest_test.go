@@ -61,9 +61,9 @@ func start(t *testing.T, change func(*rest.Options)) *service {
 	})
 	made := s.call("POST", "/v1/workspaces/trial", "").is(201)
 	s.workspace, s.owner = made.text("workspace_id"), made.text("owner_key")
-	credit := store.Call{Function: "credit_workspace", Workspace: uuid.MustParse(s.workspace), Args: []any{uuid.New(), int64(1_000_000), false, "test"}}
-	if result, err := s.store.Do(t.Context(), credit); err != nil || result.Code != "" {
-		t.Fatal(result.Code, err)
+	act := store.Act{By: "cli:test", Reason: "test"}
+	if err := s.store.Credit(t.Context(), act, uuid.MustParse(s.workspace), uuid.New(), 1_000_000, false); err != nil {
+		t.Fatal(err)
 	}
 	return s
 }

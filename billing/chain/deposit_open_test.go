@@ -121,7 +121,7 @@ func TestRefundIsPaidOutOnTheChain(t *testing.T) {
 	desk := refunds.Desk{Store: s.Store, From: map[string][]string{chaintest.Base: {treasury.Address}}, Evidence: s.evidence}
 	refused := func(what, transaction string, later bool) {
 		t.Helper()
-		_, err := desk.Pay(t.Context(), id, transaction, true, "operator") // not even unchecked, where a chain can be asked
+		_, err := desk.Pay(t.Context(), id, transaction, true, apitest.Operator) // not even unchecked, where a chain can be asked
 		var wrong *refunds.PayoutError
 		if !errors.As(err, &wrong) || wrong.Later != later || wrong.Reason == "" {
 			t.Errorf("%s: %v", what, err)
@@ -143,14 +143,14 @@ func TestRefundIsPaidOutOnTheChain(t *testing.T) {
 	s.base.Break(chaintest.Hang)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if _, err := desk.Pay(ctx, id, right, true, "operator"); err == nil {
+	if _, err := desk.Pay(ctx, id, right, true, apitest.Operator); err == nil {
 		t.Error("paid while the chain could not be asked")
 	}
 	s.base.Break(nil)
-	if _, err := desk.Pay(t.Context(), id, right, false, "operator"); err != nil {
+	if _, err := desk.Pay(t.Context(), id, right, false, apitest.Operator); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := desk.Pay(t.Context(), id, right, false, "operator"); err == nil {
+	if _, err := desk.Pay(t.Context(), id, right, false, apitest.Operator); err == nil {
 		t.Error("paid twice")
 	}
 	ws.Funded(-5 * int64(billing.PerUSD))
@@ -159,7 +159,7 @@ func TestRefundIsPaidOutOnTheChain(t *testing.T) {
 	// A second refund of the same amount cannot be paid by the same transaction.
 	s.accepts(ws, "5", payer.Pay(s.offer(ws, "5"), chaintest.Base), 5*billing.PerUSD)
 	again := ws.Owner.OK(t, "request_refund", apitest.Args{"network": "base", "destination_address": payer.Address})
-	if _, err := desk.Pay(t.Context(), uuid.MustParse(again.Text("refund_id")), right, false, "operator"); !errors.Is(err, store.ErrPayoutUsed) {
+	if _, err := desk.Pay(t.Context(), uuid.MustParse(again.Text("refund_id")), right, false, apitest.Operator); !errors.Is(err, store.ErrPayoutUsed) {
 		t.Errorf("one transaction paid two refunds: %v", err)
 	}
 }

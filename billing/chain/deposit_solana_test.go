@@ -80,11 +80,11 @@ func TestRefundIsPaidOutOnSolana(t *testing.T) {
 		"by a foreign wallet": payer.Transfer(customer.Address, net),
 	} {
 		var wrong *refunds.PayoutError
-		if _, err := desk.Pay(t.Context(), id, transaction, true, "operator"); !errors.As(err, &wrong) || wrong.Later {
+		if _, err := desk.Pay(t.Context(), id, transaction, true, apitest.Operator); !errors.As(err, &wrong) || wrong.Later {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, err := desk.Pay(t.Context(), id, treasury.Transfer(customer.Address, net), false, "operator"); err != nil {
+	if _, err := desk.Pay(t.Context(), id, treasury.Transfer(customer.Address, net), false, apitest.Operator); err != nil {
 		t.Error(err)
 	}
 	ws.Funded(-3 * int64(billing.PerUSD))

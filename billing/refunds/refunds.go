@@ -50,7 +50,7 @@ func (e *PayoutError) Error() string {
 // wallet and exact amount, after the request, confirmed. unchecked accepts the operator's word instead, where the chain
 // cannot be asked and nowhere else. Errors: store.ErrNoRefund, *store.StateError, store.ErrPayoutUsed, ErrUnchecked,
 // *PayoutError.
-func (d Desk) Pay(ctx context.Context, id uuid.UUID, transaction string, unchecked bool, by string) (store.Refund, error) {
+func (d Desk) Pay(ctx context.Context, id uuid.UUID, transaction string, unchecked bool, act store.Act) (store.Refund, error) {
 	r, n, err := d.pending(ctx, id)
 	if err != nil {
 		return r, err
@@ -69,7 +69,7 @@ func (d Desk) Pay(ctx context.Context, id uuid.UUID, transaction string, uncheck
 	if err != nil {
 		return r, err
 	}
-	return r, d.Store.PayRefund(ctx, r, n.ID, transaction, checked, by)
+	return r, d.Store.PayRefund(ctx, act, r, n.ID, transaction, checked)
 }
 
 func (d Desk) check(ctx context.Context, r store.Refund, n x402.Network, transaction string) error {
@@ -87,12 +87,12 @@ func (d Desk) check(ctx context.Context, r store.Refund, n x402.Network, transac
 }
 
 // Reject ends a pending refund and gives its units back. Errors: store.ErrNoRefund, *store.StateError.
-func (d Desk) Reject(ctx context.Context, id uuid.UUID, by, reason string) (store.Refund, error) {
+func (d Desk) Reject(ctx context.Context, id uuid.UUID, act store.Act) (store.Refund, error) {
 	r, _, err := d.pending(ctx, id)
 	if err != nil {
 		return r, err
 	}
-	return r, d.Store.RejectRefund(ctx, r, by, reason)
+	return r, d.Store.RejectRefund(ctx, act, r)
 }
 
 // pending finds a refund. That it still is pending is checked again when it is resolved, under the workspace's lock.

@@ -72,7 +72,7 @@ func openSwarm(ctx context.Context, stage demoStage, size demoSize) (*swarm, err
 		return nil, err
 	}
 	// Instead of a deposit.
-	if err := stage.store.Credit(ctx, s.workspace, uuid.New(), demoCredit, false, "demo"); err != nil {
+	if err := stage.store.Credit(ctx, store.Act{By: "cli:demo", Reason: "demo"}, s.workspace, uuid.New(), demoCredit, false); err != nil {
 		return nil, fmt.Errorf("credit: %w", err)
 	}
 	key, err := s.mint(ctx, "orchestrator", int64(2_000+20*size.tasks))

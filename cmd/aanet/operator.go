@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os/user"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -78,7 +79,7 @@ func credit(ctx context.Context, p process, workspace uuid.UUID, args []string) 
 		return errors.New("--id must be a UUID in lower case")
 	}
 	return withStore(ctx, p, func(s *store.Store) error {
-		if err := s.Credit(ctx, workspace, adjustment, units, *refundable, *reason); err != nil {
+		if err := s.Credit(ctx, commandLine(*reason), workspace, adjustment, units, *refundable); err != nil {
 			return err
 		}
 		fmt.Fprintf(p.stdout, "credited %d units to %s (adjustment %s)\n", units, workspace, adjustment)
@@ -93,7 +94,7 @@ func block(ctx context.Context, p process, workspace uuid.UUID, blocked bool, ar
 		return err
 	}
 	return withStore(ctx, p, func(s *store.Store) error {
-		if err := s.Block(ctx, workspace, blocked, *reason); err != nil {
+		if err := s.Block(ctx, commandLine(*reason), workspace, blocked); err != nil {
 			return err
 		}
 		fmt.Fprintf(p.stdout, "%s: blocked is now %t\n", workspace, blocked)
@@ -164,4 +165,13 @@ func withStore(ctx context.Context, p process, use func(*store.Store) error) err
 		_ = s.Close(closing) // its one call was answered already
 	}()
 	return use(s)
+}
+
+// commandLine is an act of whoever has a shell on this machine and the database's address.
+func commandLine(reason string) store.Act {
+	name := "unknown"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	return store.Act{By: "cli:" + name, Reason: reason}
 }

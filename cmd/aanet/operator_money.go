@@ -48,17 +48,17 @@ func runDeposits(ctx context.Context, p process, action string, args []string) e
 		if err != nil {
 			return err
 		}
-		move := store.Move{To: store.DepositFailed, By: store.ByOperator, Reason: o.reason}
+		to, transaction := store.DepositFailed, ""
 		if action == "credit" {
-			move.To = store.DepositCredited
-			if move.Transaction, err = checkedHash(d.Network, o.transaction); err != nil {
+			to = store.DepositCredited
+			if transaction, err = checkedHash(d.Network, o.transaction); err != nil {
 				return err
 			}
 		}
-		if err := s.MoveDeposit(ctx, d.Workspace, d.ID, move); err != nil {
+		if err := s.DecideDeposit(ctx, commandLine(o.reason), d, to, transaction); err != nil {
 			return decided("deposit", err)
 		}
-		fmt.Fprintf(p.stdout, "deposit %s of %d units (workspace %s) is now %s\n", d.ID, d.Units, d.Workspace, move.To)
+		fmt.Fprintf(p.stdout, "deposit %s of %d units (workspace %s) is now %s\n", d.ID, d.Units, d.Workspace, to)
 		return nil
 	})
 }
@@ -141,14 +141,14 @@ func runRefunds(ctx context.Context, p process, action string, args []string) er
 			return err
 		}
 		if action == "reject" {
-			r, err := desk.Reject(ctx, id, store.ByOperator, o.reason)
+			r, err := desk.Reject(ctx, id, commandLine(o.reason))
 			if err != nil {
 				return decided("refund", err)
 			}
 			fmt.Fprintf(p.stdout, "refund %s is rejected: %d units are back in workspace %s\n", r.ID, r.Units, r.Workspace)
 			return nil
 		}
-		r, err := desk.Pay(ctx, id, o.transaction, o.unchecked, store.ByOperator)
+		r, err := desk.Pay(ctx, id, o.transaction, o.unchecked, commandLine(o.reason))
 		if errors.Is(err, refunds.ErrUnchecked) {
 			return fmt.Errorf("%w: look it up yourself and say --unchecked", err)
 		}
@@ -161,7 +161,7 @@ func runRefunds(ctx context.Context, p process, action string, args []string) er
 }
 
 func listRefunds(ctx context.Context, p process, s *store.Store) error {
-	pending, err := s.PendingRefunds(ctx, listMax)
+	pending, err := s.PendingRefunds(ctx, store.Refund{}, listMax)
 	if err != nil {
 		return err
 	}

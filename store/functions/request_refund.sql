@@ -1,5 +1,5 @@
 -- Reserves all that can be refunded: the balance without the part that an operator granted as not refundable.
--- The money leaves the balance at once; a payout or a rejection decides later (resolve_refund).
+-- The money leaves the balance at once; a payout or a rejection decides later (operator_refund).
 -- p_fee: what is kept of a payout, in units. Locks the workspace row.
 -- May refuse: admit's codes, IDEMPOTENCY_CONFLICT; NOTHING_TO_REFUND with refundable and fee, in units, when nothing would be paid out.
 create or replace function request_refund(p_workspace uuid, p_key bytea, p_want text, p_guard integer, p_operation text, p_price bigint,

@@ -172,7 +172,7 @@ func (w *world) paying() tenant {
 	if !ok {
 		w.t.Fatalf("no workspace: %+v", a.Refusal)
 	}
-	if err := w.store.Credit(w.t.Context(), uuid.MustParse(made.WorkspaceID), uuid.New(), 1_000_000, true, "to work with"); err != nil {
+	if err := w.store.Credit(w.t.Context(), store.Act{By: "cli:test", Reason: "to work with"}, uuid.MustParse(made.WorkspaceID), uuid.New(), 1_000_000, true); err != nil {
 		w.t.Fatal(err)
 	}
 	return tenant{w, made.WorkspaceID, made.OwnerKey}

@@ -1,8 +1,8 @@
--- The operator's credit: adds units with a reason. The same p_adjustment credits once.
+-- The operator's credit: adds units with a reason, and writes the audit log. The same p_adjustment credits once.
 -- A trial's credit is never refundable. Locks the workspace row.
 -- Returns in code: null; NOT_FOUND (admit_operator); CONFLICT (p_adjustment was another credit);
 -- CREDIT_LIMIT (p_units or the balance after it is not within 1..2^53-1, which every client can read).
-create or replace function credit_workspace(p_workspace uuid, p_adjustment uuid, p_units bigint, p_refundable boolean, p_reason text,
+create or replace function operator_credit(p_workspace uuid, p_adjustment uuid, p_units bigint, p_refundable boolean, p_act jsonb,
     out code text, out info jsonb, out cost bigint, out remaining bigint)
 language plpgsql as $$
 declare
@@ -22,12 +22,15 @@ begin
     else
         p_refundable := p_refundable and (a.t).trial_expires_at is null;
         insert into adjustments (workspace_id, adjustment_id, kind, units, refundable, reason, created_at)
-        values (p_workspace, p_adjustment, 'credit', p_units, p_refundable, p_reason, a.ts);
+        values (p_workspace, p_adjustment, 'credit', p_units, p_refundable, p_act->>'reason', a.ts);
+        perform write_audit(p_act, a.ts, 'workspace.credit', 'workspace', p_workspace::text, p_workspace,
+            jsonb_build_object('balance', (a.t).balance),
+            jsonb_build_object('balance', (a.t).balance + p_units, 'units', p_units, 'refundable', p_refundable, 'adjustment', p_adjustment));
         a.t.balance := (a.t).balance + p_units;
         if not p_refundable then
             a.t.granted := (a.t).granted + p_units;
         end if;
-        a := settle(a, 'ADJUSTMENT', p_adjustment::text, 0, p_units || ' units: ' || p_reason);
+        a := settle(a, 'ADJUSTMENT', p_adjustment::text, 0, p_units || ' units: ' || (p_act->>'reason'));
     end if;
     code := a.code; cost := 0; remaining := (a.t).balance;
 end $$;
