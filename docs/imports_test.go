@@ -10,12 +10,14 @@ import (
 // mayImport is the direction of imports: cmd → api/{rest,mcp,admin} → api → webhooks → billing → store. A folder with Go
 // code and no row here fails, so that a new one is a decision. Tests may import what they compare.
 var mayImport = map[string][]string{
-	"cmd/aanet": {"api", "api/admin", "api/client", "api/clientgen", "api/mcp", "api/rest", "billing", "billing/chain", "billing/deposits", "billing/refunds",
+	"cmd/aanet": {"api", "api/admin", "api/client", "api/clientgen", "api/mcp", "api/operators", "api/rest", "billing", "billing/chain", "billing/deposits", "billing/refunds",
 		"billing/x402", "store", "store/jobs", "store/pgserver", "store/schema", "webhooks"},
 	"api/rest":              {"api", "api/negotiate", "api/web", "api/web/chart", "billing"},
 	"api/mcp":               {"api", "api/negotiate", "billing"},
 	"api/negotiate":         {},
-	"api/admin":             {"api", "api/web", "api/web/chart", "billing", "store", "webhooks"},
+	"api/admin":             {"api", "api/operators", "api/web", "api/web/chart", "billing", "billing/chain", "billing/refunds", "billing/x402", "store", "webhooks"},
+	"api/operators":         {"api", "api/buckets", "store"},
+	"api/buckets":           {},
 	"api/web":               {"api/web/chart", "billing"},
 	"api/web/chart":         {},
 	"api/web/browsertest":   {"deploy/programs"}, // no row names it: it is for tests
@@ -23,7 +25,7 @@ var mayImport = map[string][]string{
 	"api/client":            {},
 	"api/client/clienttest": {"api", "api/apitest", "api/rest"},
 	"api/clientgen":         {"api"},
-	"api":                   {"billing", "billing/deposits", "billing/refunds", "billing/x402", "store", "webhooks"},
+	"api":                   {"api/buckets", "billing", "billing/deposits", "billing/refunds", "billing/x402", "store", "webhooks"},
 	"api/apitest":           {"api", "billing", "billing/deposits", "billing/x402", "billing/x402/facilitatortest", "store", "store/storetest"},
 	"webhooks":              {"billing", "store"},
 	"billing":               {"store"},

@@ -72,14 +72,14 @@ func (l *limits) take(who account, from netip.Prefix, deviceHash [32]byte, k kno
 		undoAddress()
 		return wait, undoPair
 	}
-	undo = func() { undoAddress(); undoPair() }
+	both := func() { undoAddress(); undoPair() }
 	if k.place {
-		return 0, undo
+		return 0, both
 	}
 	wait, undoAccount := l.accounts.Take(who, 1, now)
 	if wait > 0 {
-		undo()
+		both()
 		return wait, func() {}
 	}
-	return 0, func() { undo(); undoAccount() }
+	return 0, func() { both(); undoAccount() }
 }

@@ -50,6 +50,8 @@ func (d *door) record(c echo.Context, seconds float64) {
 	operation, route := "unmatched", "unmatched"
 	if op, ok := c.Get(operationKey).(*api.Op); ok {
 		operation, route = op.Name, op.Path
+	} else if underAdmin(c) {
+		operation, route = "dashboard", adminPath
 	}
 	status, level := c.Response().Status, slog.LevelDebug
 	switch {
@@ -103,7 +105,7 @@ func (d *door) protect(next echo.HandlerFunc) echo.HandlerFunc {
 		if !isHealth(r) && !hostAllowed(d.AllowedHosts, r.Host) {
 			return misdirected(c)
 		}
-		if d.crossOrigin(c) {
+		if !underAdmin(c) && d.crossOrigin(c) {
 			return c.NoContent(http.StatusNoContent)
 		}
 		return next(c)

@@ -21,6 +21,7 @@ type Options struct {
 	AllowedOrigins []string                    // web pages that may call it from a browser; empty: none
 	TrustedProxies []netip.Prefix              // whose X-Forwarded-For counts
 	MCP            http.Handler                // at /mcp, for all methods; it checks hosts and origins itself; nil: no such door
+	Admin          http.Handler                // at /admin; it sets its own headers and checks origins itself; nil: there is no dashboard
 	Ready          func(context.Context) error // why the service cannot take calls, or nil
 	Log            *slog.Logger
 	Metrics        *api.Metrics
@@ -48,11 +49,20 @@ func New(svc *api.Service, o Options) http.Handler {
 	if o.MCP != nil {
 		e.Any(mcpPath, echo.WrapHandler(o.MCP))
 	}
+	if o.Admin != nil {
+		e.Any(adminPath, echo.WrapHandler(o.Admin))
+		e.Any(adminPath+"/*", echo.WrapHandler(o.Admin))
+	}
 	d.addPages(e)
 	return e
 }
 
-const mcpPath = "/mcp"
+const (
+	mcpPath   = "/mcp"
+	adminPath = "/admin"
+)
+
+func underAdmin(c echo.Context) bool { return c.Path() == adminPath || c.Path() == adminPath+"/*" }
 
 // operation is the handler of every operation: it gathers a request, makes the call and shows the answer.
 func (d *door) operation(c echo.Context) error {

@@ -25,6 +25,7 @@ type Page struct {
 	Script string // the Path of the page's script, if it has one: see Live
 	User   string // who is signed in; empty: nobody
 	Logout string // where the form that signs out posts to
+	Token  string // that form's proof that it is ours; empty: it has none
 }
 
 // Link is one of a page's main links. A Count above 0 is shown beside it: how many wait there.

@@ -31,6 +31,7 @@ type Config struct {
 	TrustedProxies Prefixes   `env:"AANET_TRUSTED_PROXIES" help:"CIDRs of proxies whose forwarded headers count, separated by commas"`
 	AllowedHosts   Hosts      `env:"AANET_ALLOWED_HOSTS" help:"Host headers that are served, separated by commas; empty: any"`
 	AllowedOrigins Origins    `env:"AANET_ALLOWED_ORIGINS" help:"browser origins that may call, separated by commas; empty: the own one only"`
+	Admin          Switch     `env:"AANET_ADMIN" envDefault:"on" help:"on or off: the operator's dashboard at /admin"`
 	RateLimits     RateLimits `env:"AANET_RATE_LIMITS" envDefault:"on" help:"on, off, or a JSON object of overrides"`
 	TrialTTL       Duration   `env:"AANET_TRIAL_TTL" envDefault:"24h" help:"life of a trial workspace"`
 
@@ -214,6 +215,22 @@ func (d *Duration) UnmarshalText(text []byte) error {
 		return valueFault("must be a duration above zero, like 90s or 24h")
 	}
 	*d = Duration(parsed)
+	return nil
+}
+
+// Switch is on or off.
+type Switch bool
+
+// UnmarshalText accepts on and off.
+func (s *Switch) UnmarshalText(text []byte) error {
+	switch string(text) {
+	case "on":
+		*s = true
+	case "off":
+		*s = false
+	default:
+		return valueFault("must be on or off")
+	}
 	return nil
 }
 

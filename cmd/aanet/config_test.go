@@ -23,7 +23,7 @@ func TestConfigDefaults(t *testing.T) {
 	}
 	want := Config{
 		Listen: "127.0.0.1:8402", MetricsListen: "127.0.0.1:9402", LogLevel: slog.LevelInfo,
-		DataDir: ".aanet", Lanes: 8, RateLimits: DefaultRateLimits(), TrialTTL: Duration(24 * time.Hour),
+		DataDir: ".aanet", Lanes: 8, Admin: true, RateLimits: DefaultRateLimits(), TrialTTL: Duration(24 * time.Hour),
 		WebhookRetry: Durations{5 * time.Second, 30 * time.Second, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute,
 			30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour},
 		RefundFeeUSD: RefundFees{Base: "0.02", Solana: "0.01"},

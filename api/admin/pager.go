@@ -1,0 +1,64 @@
+package admin
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+)
+
+// pageRows is how many rows a list shows.
+const pageRows = 50
+
+// pager leads through a list by key: to its first page, and to the one behind the last row shown.
+type pager struct{ First, Next string }
+
+// afterParameter is where an address carries the key of the last row that was shown.
+const afterParameter = "after"
+
+// after reads the key behind which the page begins into key. False: the address has none, or one that is none of ours,
+// so the page is the first.
+func (v *visit) after(key any) bool {
+	text, err := base64.RawURLEncoding.DecodeString(v.r.URL.Query().Get(afterParameter))
+	return err == nil && len(text) > 0 && json.Unmarshal(text, key) == nil
+}
+
+// pages makes the pager of this page. rows are the rows read, one more than are shown when there is a next page; last gives
+// the key of a row. It returns the rows to show.
+func pages[R any](v *visit, rows []R, last func(R) any) ([]R, pager, error) {
+	var p pager
+	if v.r.URL.Query().Has(afterParameter) {
+		p.First = v.without(afterParameter)
+	}
+	if len(rows) <= pageRows {
+		return rows, p, nil
+	}
+	rows = rows[:pageRows]
+	key, err := json.Marshal(last(rows[pageRows-1]))
+	if err != nil {
+		return nil, p, err
+	}
+	p.Next = v.with(afterParameter, base64.RawURLEncoding.EncodeToString(key))
+	return rows, p, nil
+}
+
+// with is the address of this page with another value of one parameter; what was done is not said again.
+func (v *visit) with(name, value string) string {
+	query := v.query()
+	query.Set(name, value)
+	return v.r.URL.Path + "?" + query.Encode()
+}
+
+func (v *visit) without(name string) string {
+	query := v.query()
+	query.Del(name)
+	if len(query) == 0 {
+		return v.r.URL.Path
+	}
+	return v.r.URL.Path + "?" + query.Encode()
+}
+
+func (v *visit) query() url.Values {
+	query := v.r.URL.Query()
+	query.Del("done")
+	return query
+}

@@ -1,0 +1,99 @@
+package admin
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"aanet/api/operators"
+	"aanet/api/web"
+	"aanet/store"
+)
+
+// route is one address of the dashboard. A GET changes nothing; everything else needs the session's form token and
+// comes from our own pages.
+type route struct {
+	pattern string     // of http.ServeMux: "GET /admin/refunds/{id}"
+	least   store.Role // the lowest role that may; empty: no session is needed
+	serve   func(*visit) error
+}
+
+// routes lists every address, page by page.
+func (d *door) routes() []route {
+	return slices.Concat(d.loginRoutes(), d.overviewRoutes())
+}
+
+// nav is the menu. An entry that a role may not see is left out.
+var nav = []struct {
+	web.Link
+	least store.Role
+}{
+	{web.Link{Path: Root, Text: "Overview"}, store.RoleViewer},
+}
+
+// guarded stands before every page: who is it, may he, does the post come from our own form.
+func (d *door) guarded(r route) http.HandlerFunc {
+	return func(w http.ResponseWriter, request *http.Request) {
+		v := &visit{door: d, w: w, r: request}
+		if err := d.admit(v, r); err != nil {
+			v.refuse(err)
+			return
+		}
+		if err := r.serve(v); err != nil {
+			v.refuse(err)
+		}
+	}
+}
+
+// errToLogin sends somebody without a session to the login page.
+var errToLogin = errors.New("log in first")
+
+func (d *door) admit(v *visit, r route) error {
+	if d.cross.Check(v.r) != nil {
+		return errForeign
+	}
+	if r.least == "" {
+		return nil
+	}
+	v.token = d.cookies.session(v.r)
+	session, err := d.Operators.Session(v.r.Context(), v.token, !v.refreshes())
+	if errors.Is(err, store.ErrNoSession) {
+		return errToLogin
+	}
+	if err != nil {
+		return err
+	}
+	v.session, v.me = session, session.Operator
+	changes := v.r.Method != http.MethodGet && v.r.Method != http.MethodHead
+	if changes && !operators.IsFormToken(v.token, v.r.PostFormValue("token")) {
+		return errStaleForm
+	}
+	if !v.me.Role.Includes(r.least) {
+		return operators.ErrForbidden
+	}
+	return nil
+}
+
+// toLogin leads to the login page, and from there back to what was asked for.
+func (v *visit) toLogin() {
+	if v.refreshes() {
+		http.Error(v.w, "log in first", http.StatusUnauthorized)
+		return
+	}
+	target := loginPath
+	if v.r.Method == http.MethodGet && v.r.URL.Path != Root {
+		target += "?" + url.Values{"next": {v.r.URL.RequestURI()}}.Encode()
+	}
+	http.Redirect(v.w, v.r, target, http.StatusSeeOther)
+}
+
+// ownPath is a path of the dashboard that a stranger's link may lead to after the login; else the first page.
+func ownPath(next string) string {
+	u, err := url.Parse(next)
+	if err != nil || u.Host != "" || u.Scheme != "" || strings.ContainsAny(next, "\\\r\n\t") || !strings.HasPrefix(next, Root+"/") {
+		return Root
+	}
+	return next
+}
