@@ -1,12 +1,16 @@
 package main
 
 import (
+	"context"
+	"crypto/rand"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"time"
 
 	"aanet/api/admin"
 	"aanet/api/operators"
+	"aanet/store"
 )
 
 // dashboard makes the operators' pages; nil when they are turned off.
@@ -18,4 +22,39 @@ func (m *Main) dashboard(publicURL string, clientAddr func(*http.Request) netip.
 		Store: m.store, Operators: operators.New(m.store, time.Now), PublicURL: publicURL, ClientAddr: clientAddr,
 		Now: time.Now, Log: m.log,
 	})
+}
+
+// devOperator is the account that aanet dev makes when there is none at all.
+const devOperator = "operator@localhost"
+
+// greetOperator says where the dashboard is. At the first start, when nobody could log in, it makes an operator and shows
+// his password, which nothing shows again.
+func (m *Main) greetOperator(ctx context.Context, p process) {
+	if !m.config.Admin {
+		return
+	}
+	fmt.Fprintf(p.stdout, "Dashboard: %s%s\n", m.URL(), admin.Root)
+	password, err := m.firstOperator(ctx)
+	switch {
+	case err != nil:
+		fmt.Fprintf(p.stdout, "  no operator was made: %v\n\n", err)
+	case password != "":
+		fmt.Fprintf(p.stdout, "  email     %s\n  password  %s\n  It is shown only this once. ", devOperator, password)
+	}
+	if err == nil {
+		fmt.Fprintf(p.stdout, "A new password: echo 'NEW PASSWORD' | aanet operator set-password --email EMAIL --password-stdin\n\n")
+	}
+}
+
+// firstOperator makes an admin if there is no operator, and gives his password; empty: there are some.
+func (m *Main) firstOperator(ctx context.Context) (password string, err error) {
+	all, err := m.store.Operators(ctx)
+	if err != nil || len(all) > 0 {
+		return "", err
+	}
+	password = rand.Text()
+	_, err = operators.New(m.store, time.Now).Create(ctx, store.Act{By: "cli:aanet dev", Reason: "the first operator"}, operators.NewOperator{
+		Email: devOperator, Name: "First operator", Role: store.RoleAdmin, Password: password,
+	})
+	return password, err
 }

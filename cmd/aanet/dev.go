@@ -56,7 +56,10 @@ func runDev(ctx context.Context, p process, args []string) (err error) {
 	if err := migrate(serving, config, log); err != nil {
 		return err
 	}
-	err = serve(serving, p, config, log, func(m *Main) { greet(p, m) })
+	err = serve(serving, p, config, log, func(m *Main) {
+		greet(p, m)
+		m.greetOperator(serving, p)
+	})
 	if ctx.Err() == nil {
 		err = errors.Join(err, context.Cause(serving))
 	}

@@ -33,6 +33,10 @@ func TestDev(t *testing.T) {
 	if text := p[0].out.String(); strings.Count(text, "curl -s") < 5 || !strings.Contains(text, p[0].url+"/mcp") || strings.Contains(text, ":0/") {
 		t.Errorf("the first session reads:\n%s", text)
 	}
+	eventually(t, "the first operator", func() bool { return strings.Contains(p[0].out.String(), "only this once") })
+	if text := p[0].out.String(); !strings.Contains(text, p[0].url+"/admin") || !strings.Contains(text, devOperator) {
+		t.Errorf("the dashboard's greeting reads:\n%s", text)
+	}
 	second := spawn(t, devOn(dirs[0]), "dev")
 	second.end(t, patience, false)
 	if !strings.Contains(second.log.String(), "in use") || second.url != "" {
@@ -58,6 +62,10 @@ func TestDev(t *testing.T) {
 	p[0] = spawn(t, devOn(dirs[0]), "dev")
 	if got := must(t, p[0].url, "GET", file, key, "").string("content"); got != "kept" {
 		t.Errorf("after kill -9 the file is %q", got)
+	}
+	eventually(t, "the greeting after a restart", func() bool { return strings.Contains(p[0].out.String(), "set-password") })
+	if strings.Contains(p[0].out.String(), "only this once") {
+		t.Error("a password is printed at the second start")
 	}
 	if out := operates(t, env, "verify", "ledger"); out != "1 workspaces checked, 0 differences\n" {
 		t.Errorf("verify ledger prints %q", out)

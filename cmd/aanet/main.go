@@ -25,7 +25,7 @@ func commands() []command {
 		{"dev", "start a private Postgres, migrate it and serve", runDev},
 		{"serve", "serve from the database of DATABASE_URL", runServe},
 		{"migrate", "bring the database of DATABASE_URL to this version", runMigrate},
-		{"operator", "credit, block and unblock workspaces", runOperator},
+		{"operator", "manage operators; credit and block workspaces; deposits, refunds, audit log", runOperator},
 		{"verify", "check the ledger of every workspace", runVerify},
 		{"demo", "let a swarm of eight agents work on one workspace", runDemo},
 		{"bench", "measure this machine", runBench},

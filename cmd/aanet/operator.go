@@ -25,6 +25,7 @@ const operatorUsage = `usage:
   aanet operator block WORKSPACE --reason TEXT
   aanet operator unblock WORKSPACE [--reason TEXT]
 ` + moneyUsage + `
+` + peopleUsage + `
 
 UNITS are units of $0.00001. --id names the credit: the same id credits once, however often it is sent.
 The database is that of DATABASE_URL, else the running "aanet dev" of AANET_DATA_DIR.`
@@ -34,8 +35,13 @@ const (
 	creditMax      = 1<<53 - 1
 )
 
-// runOperator does the operator's work on workspaces.
+// runOperator does the operator's work. All of it is in the audit log.
 func runOperator(ctx context.Context, p process, args []string) error {
+	if len(args) > 0 {
+		if known, err := runPeople(ctx, p, args[0], args[1:]); known {
+			return err
+		}
+	}
 	if len(args) < 2 {
 		return errors.New(operatorUsage)
 	}
