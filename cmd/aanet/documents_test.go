@@ -36,13 +36,13 @@ func TestDocuments(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				runDocument(t, string(text), &all)
+				runDocument(t, name, string(text), &all)
 			})
 		}
 		t.Run("AGENTS.md as served", func(t *testing.T) {
 			t.Parallel()
 			p := serving(t, storetest.Database(t))
-			runDocument(t, must(t, p.url, "GET", "/AGENTS.md", "", "").text, &all)
+			runDocument(t, "AGENTS.md", must(t, p.url, "GET", "/AGENTS.md", "", "").text, &all)
 		})
 	})
 	t.Logf("%d snippets in %d documents: %d run, %d checked without running (data, programs that are only compiled, dry runs of make), %d excused",
@@ -85,7 +85,7 @@ func documents(t *testing.T) (names []string) {
 }
 
 // runDocument checks what can be checked by itself and plays the rest.
-func runDocument(t *testing.T, text string, all *tally) {
+func runDocument(t *testing.T, name, text string, all *tally) {
 	t.Helper()
 	blocks, err := snippets.Find(text)
 	if err != nil {
@@ -100,6 +100,14 @@ func runDocument(t *testing.T, text string, all *tally) {
 		switch {
 		case b.Excuse() != "":
 			count.excused++
+		case b.RunBy() != "":
+			count.run++
+			if test, err := os.ReadFile(filepath.Join(repository, b.RunBy())); err != nil || !strings.Contains(string(test), name) {
+				t.Errorf("line %d: %s does not read this document (%v)", b.Line, b.RunBy(), err)
+			}
+		case b.CompileOnly() != "" && b.Language == "python":
+			count.checked++
+			compilePython(t, b)
 		case b.IsOutput():
 			count.checked++
 			if i == 0 || !s.expect(b) {

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"testing"
 
+	"aanet/deploy/programs"
 	"aanet/docs/snippets"
 )
 
@@ -177,18 +178,38 @@ var onePackageAtATime sync.Mutex
 func compileGo(t *testing.T, b snippets.Block) {
 	t.Helper()
 	folder := t.TempDir()
-	module := fmt.Sprintf("module snippet\n\ngo 1.26\n\nrequire aanet v0.0.0\n\nreplace aanet => %s\n", repository)
-	for name, text := range map[string]string{"go.mod": module, "snippet.go": b.Text} {
+	ours, err := os.ReadFile(filepath.Join(repository, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums, err := os.ReadFile(filepath.Join(repository, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	module := strings.Replace(string(ours), "module aanet\n", "module snippet\n", 1) + fmt.Sprintf("\nrequire aanet v0.0.0\n\nreplace aanet => %s\n", repository)
+	for name, text := range map[string]string{"go.mod": module, "go.sum": string(sums), "snippet.go": b.Text} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	onePackageAtATime.Lock()
 	defer onePackageAtATime.Unlock()
-	vet := exec.CommandContext(t.Context(), "go", "vet", "-mod=mod", ".")
+	vet := exec.CommandContext(t.Context(), "go", "vet", ".")
 	vet.Dir = folder
 	vet.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
 	if out, err := vet.CombinedOutput(); err != nil {
+		t.Errorf("line %d: %v\n%s", b.Line, err, out)
+	}
+}
+
+// compilePython reads a program that needs packages which are not here.
+func compilePython(t *testing.T, b snippets.Block) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "snippet.py")
+	if err := os.WriteFile(file, []byte(b.Text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), programs.Python(t), "-m", "py_compile", file).CombinedOutput(); err != nil {
 		t.Errorf("line %d: %v\n%s", b.Line, err, out)
 	}
 }

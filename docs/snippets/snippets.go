@@ -18,6 +18,12 @@ type Block struct {
 // Excuse is why a block cannot be run; "" when it can. It is written above the block as <!-- not run: why -->.
 func (b Block) Excuse() string { return b.note("not run: ") }
 
+// RunBy is the test that runs a block instead, as a file of the repository: <!-- run by: FILE -->.
+func (b Block) RunBy() string { return b.note("run by: ") }
+
+// CompileOnly is why a program is compiled and not run: <!-- compiled only: why -->.
+func (b Block) CompileOnly() string { return b.note("compiled only: ") }
+
 // IsOutput tells whether the block shows what the one before it prints: <!-- output -->.
 func (b Block) IsOutput() bool {
 	for _, n := range b.Notes {
