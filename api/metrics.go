@@ -10,6 +10,7 @@ import (
 type Metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
+	minutes  *Minutes
 }
 
 // NewMetrics registers the metrics; nil registers nothing, for tests.
@@ -29,8 +30,15 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	return m
 }
 
-// Observe counts one call. door is "rest" or "mcp"; operation is Op.Name, or a fixed word where there was none.
-func (m *Metrics) Observe(door, operation string, status int, seconds float64) {
+// CountMinutes has every answer counted in minutes too. Call it before the first one.
+func (m *Metrics) CountMinutes(minutes *Minutes) { m.minutes = minutes }
+
+// Observe counts one call. door is "rest" or "mcp"; operation is Op.Name, or a fixed word where there was none; code is
+// that of a refusal, or "".
+func (m *Metrics) Observe(door, operation string, status int, code Code, seconds float64) {
 	m.requests.WithLabelValues(door, operation, strconv.Itoa(status)).Inc()
 	m.seconds.WithLabelValues(door, operation).Observe(seconds)
+	if m.minutes != nil {
+		m.minutes.add(operation, code, seconds)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 )
 
 // laneMetrics are the lanes' figures for Prometheus. No label carries an id or a path.
@@ -37,4 +38,49 @@ func (m *laneMetrics) batch(batch []*pending, left int) {
 	for _, p := range batch {
 		m.waited.Observe(now.Sub(p.since).Seconds())
 	}
+}
+
+// LaneFigures are how the lanes of this process have done since it started.
+type LaneFigures struct {
+	Lanes        int
+	Waiting      int64 // calls that wait in their queues now
+	Calls        int64
+	Batches      int64
+	Undone       int64         // batches that were rolled back and sent again in parts
+	WaitP99      time.Duration // 99 of 100 calls waited no longer for their lane
+	BatchP99     time.Duration // 99 of 100 batches took no longer
+	WaitingCalls int           // calls and streams that wait for an event
+}
+
+// LaneFigures reads them.
+func (s *Store) LaneFigures() LaneFigures {
+	f := LaneFigures{Lanes: len(s.lanes.lanes), WaitingCalls: s.Waiting()}
+	for _, l := range s.lanes.lanes {
+		f.Waiting += int64(l.queue.len())
+	}
+	m := s.lanes.metrics
+	var calls, undone dto.Metric
+	if m.calls.Write(&calls) == nil && m.failures.Write(&undone) == nil { // they only fail on a metric of another kind
+		f.Batches, f.Calls = int64(calls.GetHistogram().GetSampleCount()), int64(calls.GetHistogram().GetSampleSum())
+		f.Undone = int64(undone.GetCounter().GetValue())
+	}
+	f.WaitP99, f.BatchP99 = p99(m.waited), p99(m.duration)
+	return f
+}
+
+// p99 is the upper bound of the bucket of a histogram of seconds in which the 99th hundredth is.
+func p99(h prometheus.Histogram) time.Duration {
+	var m dto.Metric
+	if err := h.Write(&m); err != nil || m.GetHistogram().GetSampleCount() == 0 {
+		return 0
+	}
+	count := m.GetHistogram().GetSampleCount()
+	last := 0.0
+	for _, b := range m.GetHistogram().GetBucket() {
+		last = b.GetUpperBound()
+		if b.GetCumulativeCount() >= count-count/100 {
+			break
+		}
+	}
+	return time.Duration(last * float64(time.Second))
 }

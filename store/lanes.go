@@ -63,6 +63,7 @@ type Lanes struct {
 	lanes      []*lane
 	statements sync.Map // callKey to *pgconn.StatementDescription, of every function called so far
 	hub        hub
+	metrics    *laneMetrics
 	stop       context.CancelFunc
 	done       sync.WaitGroup
 }
@@ -71,7 +72,7 @@ type Lanes struct {
 // a database that is away is an answer (ErrUnavailable) and no failure to start.
 func OpenLanes(config *pgx.ConnConfig, n int, metrics *laneMetrics) *Lanes {
 	ctx, stop := context.WithCancel(context.Background())
-	ls := &Lanes{stop: stop}
+	ls := &Lanes{stop: stop, metrics: metrics}
 	for i := range n {
 		l := newLane(&config.Config, &ls.statements, metrics, fmt.Sprintf("aanet lane %d", i))
 		l.hub = &ls.hub

@@ -68,39 +68,6 @@ func (s *Store) Activity(ctx context.Context, workspace uuid.UUID, f ActivityFil
 		 order by seq desc limit $6`, workspace, f.Subkey, f.Operation, f.Since, f.BeforeSeq, f.Limit)
 }
 
-// ActivitySum is a group of the log with its calls and cost.
-type ActivitySum struct {
-	Subkey    *uuid.UUID
-	Operation *string
-	Calls     int64
-	Cost      int64
-}
-
-// ActivitySums sums the log since a time (nil: all of it) by sub-key, by operation or by both.
-func (s *Store) ActivitySums(ctx context.Context, workspace uuid.UUID, since *time.Time, bySubkey, byOperation bool) ([]ActivitySum, error) {
-	return searched[ActivitySum](ctx, s, `
-		select case when $3 then subkey_id end as subkey, case when $4 then operation end as operation, count(*) as calls, sum(cost)::bigint as cost
-		  from activity where workspace_id = $1 and seq >= (select first_seq_since($1, $2))
-		 group by 1, 2 order by 4 desc, 3 desc, 1, 2`, workspace, since, bySubkey, byOperation)
-}
-
-// SpentSince sums what a workspace was charged since a time, in units.
-func (s *Store) SpentSince(ctx context.Context, workspace uuid.UUID, since time.Time) (int64, error) {
-	rows, err := searched[struct{ Spent int64 }](ctx, s, `
-		select coalesce(sum(cost), 0)::bigint from activity where workspace_id = $1 and seq >= (select first_seq_since($1, $2))`, workspace, since)
-	if err != nil {
-		return 0, err
-	}
-	return rows[0].Spent, nil
-}
-
-// TopSpenders lists the keys that were charged most since a time.
-func (s *Store) TopSpenders(ctx context.Context, workspace uuid.UUID, since time.Time, limit int) ([]ActivitySum, error) {
-	return searched[ActivitySum](ctx, s, `
-		select subkey_id as subkey, null::text as operation, count(*) as calls, sum(cost)::bigint as cost
-		  from activity where workspace_id = $1 and seq >= (select first_seq_since($1, $2)) group by 1 having sum(cost) > 0 order by 4 desc, 1 limit $3`, workspace, since, limit)
-}
-
 // collect runs a query on the pool and gathers its rows by position.
 func collect[T any](ctx context.Context, s *Store, sql string, args ...any) ([]T, error) {
 	rows, err := s.pool.Query(ctx, sql, args...)

@@ -23,12 +23,15 @@ func (d *door) tool(op *api.Op) sdk.ToolHandler {
 		ctx, stop := in.untilGone(ctx)
 		defer stop()
 		answer := d.answer(ctx, op, in)
-		status := answer.Status
+		status, code := answer.Status, api.Code("")
+		if answer.Refusal != nil {
+			code = answer.Refusal.Code
+		}
 		if ctx.Err() != nil && status >= http.StatusInternalServerError {
-			status = statusClientGone
+			status, code = statusClientGone, api.ClientGone
 		}
 		in.answered.Store(true)
-		d.options.Metrics.Observe("mcp", op.Name, status, in.timer.ObserveDuration().Seconds())
+		d.options.Metrics.Observe("mcp", op.Name, status, code, in.timer.ObserveDuration().Seconds())
 		return in.result(op, answer)
 	}
 }

@@ -50,7 +50,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := &answerWriter{ResponseWriter: w, in: in, status: http.StatusOK}
 	d.serve(answer, r, in)
 	if !in.answered.Load() {
-		d.options.Metrics.Observe("mcp", "protocol", answer.status, in.timer.ObserveDuration().Seconds())
+		d.options.Metrics.Observe("mcp", "protocol", answer.status, "", in.timer.ObserveDuration().Seconds())
 	}
 }
 

@@ -72,6 +72,7 @@ func (d *door) fail(err error, c echo.Context) {
 		d.Log.ErrorContext(c.Request().Context(), "handler failed", "request_id", requestID(c), "error", err.Error())
 		refusal = api.Refuse(api.Internal)
 	}
+	c.Set(codeKey, refusal.Code)
 	h := c.Response().Header()
 	if refusal.Code == api.Unauthenticated {
 		h.Set("WWW-Authenticate", "Bearer")

@@ -16,8 +16,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// operationKey is where the context keeps the operation of a request, once it is known.
-const operationKey = "operation"
+// Where the context keeps the operation of a request, once it is known, and the code of its refusal.
+const (
+	operationKey = "operation"
+	codeKey      = "code"
+)
 
 func requestID(c echo.Context) string { return c.Response().Header().Get("X-Request-Id") }
 
@@ -53,14 +56,15 @@ func (d *door) record(c echo.Context, seconds float64) {
 	} else if underAdmin(c) {
 		operation, route = "dashboard", adminPath
 	}
+	code, _ := c.Get(codeKey).(api.Code)
 	status, level := c.Response().Status, slog.LevelDebug
 	switch {
 	case gone(c.Request()):
-		status = statusGone
+		status, code = statusGone, api.ClientGone
 	case status == http.StatusInternalServerError: // what is put off, with 502 and 503, is no bug and comes in thousands
 		level = slog.LevelWarn
 	}
-	d.Metrics.Observe("rest", operation, status, seconds)
+	d.Metrics.Observe("rest", operation, status, code, seconds)
 	d.Log.Log(context.WithoutCancel(c.Request().Context()), level, "request", "request_id", requestID(c), "method", c.Request().Method,
 		"operation", operation, "route", route, "status", status, "seconds", seconds)
 }

@@ -56,6 +56,8 @@ type Main struct {
 	metricsListener net.Listener
 	stopping        chan struct{}
 	service         *api.Service
+	minutes         *api.Minutes
+	endMinutes      func() // writes the last one down
 	stopNotifier    func()
 }
 
@@ -115,6 +117,8 @@ func (m *Main) listen() (err error) {
 // doors puts REST and MCP, and the pages, behind one handler.
 func (m *Main) doors(svc *api.Service, publicURL string) http.Handler {
 	metrics := api.NewMetrics(m.registry)
+	m.minutes = api.NewMinutes(time.Now)
+	metrics.CountMinutes(m.minutes)
 	clientAddr := rest.ClientAddr(m.config.TrustedProxies)
 	mcpDoor := mcp.New(svc, mcp.Options{
 		Log: m.log, Metrics: metrics, AllowedHosts: m.config.AllowedHosts, AllowedOrigins: m.config.AllowedOrigins,
@@ -156,6 +160,7 @@ func (m *Main) Run(ctx context.Context) error {
 	if m.webhooks, err = m.startWebhooks(ctx); err != nil {
 		return err
 	}
+	m.endMinutes = m.startMinutes(ctx)
 	if m.stopNotifier, err = m.store.StartNotifier(ctx, m.config.DatabaseDirectURL.Reveal(), m.log); err != nil {
 		return fmt.Errorf("notes between replicas: %w", err)
 	}
@@ -176,10 +181,25 @@ func (m *Main) drain(ctx context.Context) error {
 	m.service.Drain() // or calls that wait, and streams, would be waited for
 	err := m.endCalls(ctx)
 	m.stopNotifier()
+	m.endMinutes()
 	ctx, cancel := context.WithTimeout(ctx, closeTimeout)
 	defer cancel()
 	m.endPayments(ctx)
 	return errors.Join(err, m.stopWebhooks(ctx), m.jobs.Stop(ctx), m.store.Close(ctx), m.metrics.Close())
+}
+
+// startMinutes counts answers by minute; the function it returns ends that when all are given.
+func (m *Main) startMinutes(ctx context.Context) (end func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		m.minutes.Run(ctx, m.store, m.log)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
 }
 
 // endCalls lets the calls under way finish, and cuts off those that take too long.

@@ -9,8 +9,8 @@ begin
     remaining := p_grant;
     created_at := aanet_now();
     trial_expires_at := created_at + p_trial_ttl;
-    insert into workspaces (workspace_id, label, created_at, trial_expires_at, balance, granted, seq, last_ts, refusal_at)
-    values (p_workspace, p_label, created_at, trial_expires_at, p_grant, p_grant, 1, created_at, created_at);
+    insert into workspaces (workspace_id, label, created_at, trial_expires_at, balance, granted, seq, last_ts, refusal_at, changed_hour)
+    values (p_workspace, p_label, created_at, trial_expires_at, p_grant, p_grant, 1, created_at, created_at, date_bin('1 hour', created_at, 'epoch'));
     insert into keys (workspace_id, key_hash, last4, label, minted_seq, created_at)
     values (p_workspace, p_key, p_last4, '', 1, created_at);
     insert into activity (workspace_id, seq, ts, operation) values (p_workspace, 1, created_at, 'CREATE_WORKSPACE');

@@ -51,6 +51,12 @@ begin
     delete from webhook_attempts x where x.workspace_id = p_workspace and x.delivery_id in (
         select y.delivery_id from webhook_attempts y where y.workspace_id = p_workspace order by y.delivery_id limit room);
     get diagnostics freed = row_count; room := room - freed;
+    delete from webhook_hosts x where x.workspace_id = p_workspace and x.webhook_id in (
+        select y.webhook_id from webhook_hosts y where y.workspace_id = p_workspace order by y.webhook_id limit room);
+    get diagnostics freed = row_count; room := room - freed;
+    delete from workspace_hours x where x.workspace_id = p_workspace and (x.hour, x.subkey_id, x.operation) in (
+        select y.hour, y.subkey_id, y.operation from workspace_hours y where y.workspace_id = p_workspace order by y.hour, y.subkey_id, y.operation limit room);
+    get diagnostics freed = row_count; room := room - freed;
     delete from webhooks x where x.workspace_id = p_workspace and x.webhook_id in (
         select y.webhook_id from webhooks y where y.workspace_id = p_workspace order by y.webhook_id limit room);
     get diagnostics freed = row_count; room := room - freed;

@@ -32,6 +32,7 @@ begin
         get diagnostics freed = row_count; room := room - freed;
         if w.gone and room > 0 then
             delete from webhooks h where h.workspace_id = p_workspace and h.webhook_id = w.webhook_id;
+            delete from webhook_hosts h where h.workspace_id = p_workspace and h.webhook_id = w.webhook_id;
             room := room - 1;
         end if;
         exit when room <= 0;

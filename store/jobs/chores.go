@@ -31,10 +31,13 @@ type chore struct {
 }
 
 // chores are those of the service.
-type chores struct{ expire, free, tidy, forget chore }
+type chores struct {
+	expire, free, tidy, forget chore
+	rollUp, forgetRollups      whole
+}
 
 func choresOf(s *store.Store, log *slog.Logger) chores {
-	return chores{expireTrials(s, log), freeWorkspaces(s, log), tidyWebhooks(s, log), forgetAnswers(s, log)}
+	return chores{expireTrials(s, log), freeWorkspaces(s, log), tidyWebhooks(s, log), forgetAnswers(s, log), rollUp(s), forgetRollups(s)}
 }
 
 // ExpireTrials closes trials whose time is over. They are unreachable before that.
@@ -65,8 +68,12 @@ func expireTrials(s *store.Store, log *slog.Logger) chore {
 	return chore{every: 30 * time.Second, turn: turnTime, list: s.ExpiredTrials, step: s.ExpireTrial, log: log}
 }
 
+// freeWorkspaces counts the log before it goes.
 func freeWorkspaces(s *store.Store, log *slog.Logger) chore {
 	step := func(ctx context.Context, workspace uuid.UUID) error {
+		if err := s.RollUpWorkspace(ctx, workspace); err != nil {
+			return err
+		}
 		_, err := s.FreeWorkspace(ctx, workspace, freeRows)
 		return err
 	}

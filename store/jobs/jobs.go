@@ -73,10 +73,10 @@ func start(ctx context.Context, url string, log *slog.Logger, do chores, work fu
 	plan := []*river.PeriodicJob{
 		periodic(ExpireTrials{}, do.expire.every), periodic(FreeWorkspaces{}, do.free.every), periodic(TidyWebhooks{}, do.tidy.every),
 		periodic(ForgetAnswers{}, do.forget.every),
+		addWhole[RollUp](workers, do.rollUp), addWhole[ForgetRollups](workers, do.forgetRollups),
 	}
 	if work != nil {
-		river.AddWorker(workers, river.WorkFunc(reconcile(work)))
-		plan = append(plan, periodic(ReconcileDeposits{}, reconcileEvery))
+		plan = append(plan, addWhole[ReconcileDeposits](workers, reconcile(work)))
 	}
 	client, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
 		Schema: schemaName,
