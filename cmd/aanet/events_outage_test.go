@@ -148,8 +148,9 @@ func followThrough(t *testing.T, dsn, through string, outage func()) {
 	all.Go(func() { streamed.stream(ctx, t, urls, path, key) })
 	var sent atomic.Int64
 	writing, enough := context.WithCancel(ctx)
+	var writers sync.WaitGroup
 	for i := range urls {
-		all.Go(func() {
+		writers.Go(func() {
 			for writing.Err() == nil {
 				if ask(t, urls[i], "POST", path+"/messages", key, `{"body":"m"}`).status == 201 {
 					sent.Add(1)
@@ -169,6 +170,7 @@ func followThrough(t *testing.T, dsn, through string, outage func()) {
 		more(50)
 	}
 	enough()
+	writers.Wait() // or one of them writes after the log was read
 	var want []int64
 	eventually(t, "both to see the end", func() bool {
 		want = want[:0]
