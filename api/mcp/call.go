@@ -22,6 +22,10 @@ func (d *door) tool(op *api.Op) sdk.ToolHandler {
 		in.meta = req.Params.Meta
 		ctx, stop := in.untilGone(ctx)
 		defer stop()
+		if in.streams {
+			stop := d.tellProgress(ctx, req)
+			defer stop()
+		}
 		answer := d.answer(ctx, op, in)
 		status, code := answer.Status, api.Code("")
 		if answer.Refusal != nil {

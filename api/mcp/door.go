@@ -3,7 +3,6 @@ package mcp
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"mime"
@@ -17,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"aanet/api"
+	"aanet/api/negotiate"
 )
 
 // bodyTimeout is how long a client may take to send its body.
@@ -28,6 +28,7 @@ type inbound struct {
 
 	id       string // X-Request-Id
 	bearer   string // the key in the header; "" when there is none or it is not written as it must be
+	streams  bool   // the answer is a stream of events
 	address  netip.Addr
 	size     int               // of the body in bytes
 	gone     context.Context   // ends when the client is gone
@@ -47,8 +48,9 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		in.id = uuid.Must(uuid.NewV7()).String()
 		w.Header().Set("X-Request-Id", in.id)
 	}
-	answer := &answerWriter{ResponseWriter: w, in: in, status: http.StatusOK}
+	answer := newAnswerWriter(w, r, in)
 	d.serve(answer, r, in)
+	answer.close()
 	if !in.answered.Load() {
 		d.options.Metrics.Observe("mcp", "protocol", answer.status, "", in.timer.ObserveDuration().Seconds())
 	}
@@ -71,17 +73,23 @@ func (d *door) serve(w *answerWriter, r *http.Request, in *inbound) {
 		w.rpcError(http.StatusBadRequest, fault)
 		return
 	}
-	if in.method == "subscriptions/listen" {
+	if in.method == "subscriptions/listen" && !listens {
 		// Nothing is announced here, so a stream would only be kept open for nothing.
 		w.rpcError(http.StatusNotFound, &rpcFault{codeMethodNotFound, "Method not found: nothing can be subscribed to here."})
 		return
 	}
 	in.size, in.bearer, in.address = len(body), bearerOf(r.Header), d.options.ClientAddr(r)
+	in.streams = in.streamed() && negotiate.Weight(r.Header.Get("Accept"), "text/event-stream") > 0
 	r = r.WithContext(context.WithValue(r.Context(), inboundKey{}, in))
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(in.message)), int64(len(in.message))
-	// Clients that know only JSON get JSON, which is all that is ever sent.
+	// The SDK wants both of every client. Who knows only JSON gets JSON, as all do who do not ask for progress.
 	r.Header = r.Header.Clone()
 	r.Header.Set("Accept", "application/json, text/event-stream")
+	if in.streams {
+		w.Header().Set("X-Accel-Buffering", "no") // proxies hold pieces back otherwise
+		d.streaming.ServeHTTP(w, r)
+		return
+	}
 	d.sdk.ServeHTTP(w, r)
 }
 
@@ -146,63 +154,4 @@ func peerAddr(r *http.Request) netip.Addr {
 		return netip.Addr{}
 	}
 	return peer.Addr()
-}
-
-// answerWriter gives the SDK's plain texts the form of JSON-RPC errors.
-type answerWriter struct {
-	http.ResponseWriter
-	in     *inbound
-	status int
-	plain  bool // what follows is the SDK's plain text of an error
-}
-
-// WriteHeader looks for an error in plain text.
-func (w *answerWriter) WriteHeader(status int) {
-	if status >= http.StatusBadRequest && strings.HasPrefix(w.Header().Get("Content-Type"), "text/plain") {
-		w.status, w.plain = status, true
-		return
-	}
-	w.status = status
-	w.ResponseWriter.WriteHeader(status)
-}
-
-// Write passes on what the SDK writes, or puts its text into an error.
-func (w *answerWriter) Write(p []byte) (int, error) {
-	if !w.plain {
-		return w.ResponseWriter.Write(p)
-	}
-	w.plain = false
-	text := strings.TrimSpace(string(p))
-	fault := &rpcFault{codeInvalidRequest, text}
-	if strings.Contains(text, "not handled") {
-		fault = &rpcFault{codeMethodNotFound, "Method not found."}
-	}
-	w.rpcError(w.status, fault)
-	return len(p), nil
-}
-
-// Unwrap lets http.ResponseController reach the connection.
-func (w *answerWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-func (w *answerWriter) rpcError(status int, fault *rpcFault) {
-	id := w.in.envelope.id
-	if len(id) == 0 || !json.Valid(id) {
-		id = json.RawMessage("null")
-	}
-	w.send(status, "application/json", map[string]any{"jsonrpc": "2.0", "id": id, "error": fault})
-}
-
-func (w *answerWriter) problem(refusal *api.Refusal) {
-	w.send(refusal.Status(), "application/problem+json", refusal)
-}
-
-func (w *answerWriter) send(status int, contentType string, v any) {
-	b, err := encode(v)
-	if err != nil { // only of our own making
-		status, b = http.StatusInternalServerError, []byte("{}")
-	}
-	w.Header().Set("Content-Type", contentType)
-	w.Header().Del("Content-Length")
-	w.WriteHeader(status)
-	_, _ = w.ResponseWriter.Write(b) // the client may be gone
 }

@@ -22,6 +22,9 @@ func TestEnvelope(t *testing.T) {
 		`{"method":"prompts/get","params":{"arguments":{"a":1}}}`: {
 			method: "prompts/get", message: []byte(`{"method":"prompts/get","params":{"arguments":{"a":1}}}`),
 		},
+		`{"method":"tools/call","params":{"_meta":{"progressToken":1}}}`: {
+			method: "tools/call", progress: true, message: []byte(`{"method":"tools/call","params":{"_meta":{"progressToken":1}}}`),
+		},
 		`{"method":"tools/call","params":{"_meta":{"arguments":1}}}`: {
 			method: "tools/call", message: []byte(`{"method":"tools/call","params":{"_meta":{"arguments":1}}}`),
 		},

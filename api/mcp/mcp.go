@@ -25,14 +25,16 @@ type Options struct {
 	AllowedOrigins []string                         // of pages elsewhere that may call, as browsers send them
 	Version        string                           // that the server tells of itself
 	ClientAddr     func(r *http.Request) netip.Addr // whom to count as the client; nil takes the connection's peer
+	ProgressEvery  time.Duration                    // between two signs of life of a call whose client asks for progress; 0: 10 s
 }
 
 // door answers HTTP requests at the MCP endpoint.
 type door struct {
-	svc     *api.Service
-	options Options
-	lists   map[api.Who][]*sdk.Tool // what tools/list shows each kind of caller
-	sdk     http.Handler
+	svc       *api.Service
+	options   Options
+	lists     map[api.Who][]*sdk.Tool // what tools/list shows each kind of caller
+	sdk       http.Handler            // answers in JSON
+	streaming http.Handler            // answers in events, which have room for progress
 }
 
 // New makes the handler to be mounted at /mcp.
@@ -43,28 +45,40 @@ func New(svc *api.Service, o Options) http.Handler {
 	if o.ClientAddr == nil {
 		o.ClientAddr = peerAddr
 	}
+	if o.ProgressEvery == 0 {
+		o.ProgressEvery = progressEvery
+	}
 	d := &door{svc: svc, options: o, lists: toolLists()}
 	server := d.newServer()
-	d.sdk = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{
-		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
+	d.sdk, d.streaming = d.handler(server, true), d.handler(server, false)
+	return d
+}
+
+func (d *door) handler(server *sdk.Server, json bool) http.Handler {
+	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: json, PropagateRequestCancellation: true,
 		DisableLocalhostProtection: true, // admit has its own rules for Host and Origin
 		MaxRequestBodyBytes:        api.BodyBytesMax,
-		Logger:                     warnings(o.Log),
+		Logger:                     warnings(d.options.Log),
 	})
-	return d
 }
 
 // listTTL is how long a client may keep the list of tools; it changes only with a new version or another key.
 const listTTL = 5 * time.Minute
 
-// newServer makes the one server that all requests share: to build one takes milliseconds.
-func (d *door) newServer() *sdk.Server {
-	server := sdk.NewServer(&sdk.Implementation{Name: "aanet", Title: "AANet", Version: d.options.Version}, &sdk.ServerOptions{
+// serverOptions are what all requests share.
+func (d *door) serverOptions() *sdk.ServerOptions {
+	return &sdk.ServerOptions{
 		Instructions: instructions,
 		Logger:       warnings(d.options.Log),
 		Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}},
 		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { *c = cacheable },
-	})
+	}
+}
+
+// serverOf makes the one server that all requests share: to build one takes milliseconds.
+func (d *door) serverOf(options *sdk.ServerOptions) *sdk.Server {
+	server := sdk.NewServer(&sdk.Implementation{Name: "aanet", Title: "AANet", Version: d.options.Version}, options)
 	for _, op := range api.Tools() {
 		// The SDK looks into the schema at each call; what is listed comes from d.lists.
 		server.AddTool(&sdk.Tool{Name: op.Tool(), InputSchema: anyObject}, d.tool(op))
