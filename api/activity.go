@@ -15,26 +15,27 @@ func activityOps() []*Op {
 			Name: "get_activity", Log: "GET_ACTIVITY", Method: "GET", Path: activityPath, Who: Owner, Price: billing.PriceOf("get_activity"),
 			WhileBlocked: true, ReadOnly: true, Idempotent: true,
 			Summary: "Read the log of what was attempted.",
-			Doc: `The append-only log, newest first: every metered call, every change and every refusal, with its cost. Filters (subkey_id, operation, since inclusive) combine; ` +
-				`page back with before_seq = the last seq of the page before. limit 1-500. Free; owner key. Refusals: OWNER_ONLY, INVALID_ARGUMENT.`,
+			Doc: `The log, newest first: every metered call, change and refusal, with its cost. Filters (subkey_id, operation, since inclusive) combine; page back with ` +
+				`before_seq = the last seq. Free; owner key. Refusals: OWNER_ONLY, INVALID_ARGUMENT.`,
+			Parts: "Ask with a smaller limit, then before_seq = the last seq.",
 		}, getActivity),
 		op(Def{
 			Name: "get_activity_summary", Log: "ACTIVITY_SUMMARY", Method: "GET", Path: activityPath + "/summary", Who: Owner,
 			Price: billing.PriceOf("get_activity_summary"), WhileBlocked: true, ReadOnly: true, Idempotent: true,
 			Summary: "Sum the log by key and operation.",
-			Doc: `Calls and cost in units since a time, grouped by subkey_operation (default), subkey or operation; a null subkey_id is the owner or the service itself. ` +
-				`Free; owner key. Refusals: OWNER_ONLY, INVALID_ARGUMENT, UNAVAILABLE (the log is too long to be summed at once: give since).`,
+			Doc: `Calls and cost in units since a time, by subkey_operation (default), subkey or operation; a null subkey_id is the owner or the service. Free; owner ` +
+				`key. Refusals: OWNER_ONLY, INVALID_ARGUMENT, UNAVAILABLE (the log is too long to be summed at once: give since).`,
 		}, activitySummary),
 	}
 }
 
 // GetActivityIn is the input of get_activity.
 type GetActivityIn struct {
-	SubkeyID  *string `json:"subkey_id" check:"id" doc:"Only rows of this sub-key."`
-	Operation *string `json:"operation" check:"word" doc:"Only rows of this operation, such as PUT_FILE."`
-	Since     *string `json:"since" check:"timestamp" doc:"Only rows from this timestamp on (inclusive)."`
-	BeforeSeq *int64  `json:"before_seq" min:"1" doc:"Only rows before this seq, to page back."`
-	Limit     int64   `json:"limit" min:"1" max:"500" default:"100" doc:"Rows to return."`
+	SubkeyID  *string `json:"subkey_id" check:"id" doc:"This sub-key's."`
+	Operation *string `json:"operation" check:"word" doc:"Such as PUT_FILE."`
+	Since     *string `json:"since" check:"timestamp" doc:"From this timestamp on."`
+	BeforeSeq *int64  `json:"before_seq" min:"1" null:"unlisted" doc:"Before this seq."`
+	Limit     int64   `json:"limit" min:"1" max:"500" default:"100" doc:"Most rows."`
 }
 
 // ActivityOut is one row of the log. A null subkey_id is the owner or the service itself.
@@ -70,7 +71,7 @@ func getActivity(ctx context.Context, c *Caller, in GetActivityIn) (List[Activit
 
 // ActivitySummaryIn is the input of get_activity_summary.
 type ActivitySummaryIn struct {
-	Since   *string `json:"since" check:"timestamp" doc:"Only rows from this timestamp on (inclusive)."`
+	Since   *string `json:"since" check:"timestamp" doc:"From this timestamp on."`
 	GroupBy string  `json:"group_by" check:"group" default:"\"subkey_operation\"" doc:"subkey_operation, subkey or operation."`
 }
 

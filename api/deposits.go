@@ -20,10 +20,11 @@ func depositOps() []*Op {
 			Price: billing.PriceOf("deposit"), NotForTrials: true, OpenWorld: true,
 			Offer:   "Without a payment: how the amount can be paid, an x402 PaymentRequired, also in the header PAYMENT-REQUIRED. Nothing was written.",
 			Summary: "Add USDC to the balance by x402.",
-			Doc: `Step 1: amount_usd alone ("0.25" to "100000", at most 5 decimals) answers an x402 v2 PaymentRequired (an offer; nothing is written). ` +
-				`Step 2: the same amount_usd with payment_signature (base64 of the PaymentPayload; or _meta x402/payment) credits amount_usd × 100,000 units. ` +
-				`Clients cap a payment at $1 by default: raise that. After PAYMENT_UNSETTLED or UNAVAILABLE send the SAME signature again, never a new one. ` +
-				`Free; owner key. Refusals: OWNER_ONLY, TRIAL_NOT_ALLOWED, WORKSPACE_BLOCKED, PAYMENT_INVALID (reason), PAYMENT_ALREADY_USED, FACILITATOR_ERROR (nothing was sent), PAYMENT_UNSETTLED.`,
+			Doc: `Step 1: amount_usd alone ("0.25" to "100000", at most 5 decimals) answers an x402 v2 PaymentRequired (an offer; nothing is written). Step 2: the same ` +
+				`amount_usd with payment_signature (base64 of the PaymentPayload; or _meta x402/payment) credits amount_usd × 100,000 units. Clients cap a payment at ` +
+				`$1 by default: raise that. After PAYMENT_UNSETTLED or UNAVAILABLE send the SAME signature again, never a new one. Free; owner key. Refusals: ` +
+				`OWNER_ONLY, TRIAL_NOT_ALLOWED, WORKSPACE_BLOCKED, PAYMENT_INVALID (reason), PAYMENT_ALREADY_USED, FACILITATOR_ERROR (nothing was sent), ` +
+				`PAYMENT_UNSETTLED.`,
 		}, deposit),
 	}
 }

@@ -20,23 +20,24 @@ func eventOps() []*Op {
 		op(Def{
 			Name: "wait", Log: "WAIT", Method: "GET", Path: workspacePath + "/events", Who: AnyKey, Price: billing.PriceOf("wait"),
 			ReadOnly: true, Idempotent: true,
-			Summary: "Wait for the next events.",
-			Doc: `The workspace's events in the order of its log: file_write, file_delete, lock_available (a release, not an expiry), message. Give after = the next_after of the answer before ` +
-				`and you see each event once; without it, only what comes from now on. When there is nothing yet it waits wait_seconds (0-50), then answers []. types narrows the kinds, ` +
-				`path_prefix the files (by whole segments), lock_name the locks; a sub-key sees what its scope and inbox allow. limit 1-500. A call looks at 2,000 rows of the log at most: ` +
-				`an empty answer whose next_after grew means to go on. Read messages with get_messages. Costs 1 unit. Refusals: INVALID_ARGUMENT (after is beyond the end), INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.`,
+			Summary: "Wait for events.",
+			Doc: `The workspace's events in the order of its log: file_write, file_delete, lock_available (a release, not an expiry), message. after = the last ` +
+				`next_after: each event once; without it, from now on. With none there it waits wait_seconds, then answers []. Filters: types, path_prefix (whole ` +
+				`segments), lock_name; you see what scope and inbox allow. An empty answer whose next_after grew: go on. Costs 1 unit. Refusals: INVALID_ARGUMENT ` +
+				`(after is beyond the end), 402.`,
+			Parts: "Ask with a smaller limit, then after = next_after.",
 		}, waitForEvents),
 	}
 }
 
 // WaitIn is the input of wait.
 type WaitIn struct {
-	After       *int64  `json:"after" min:"0" max:"9007199254740991" doc:"The next_after of the answer before, or a seq of the log; null: the end."`
-	Types       *string `json:"types" check:"events" doc:"Kinds of events, separated by commas: file_write, file_delete, lock_available, message. Null: all."`
-	PathPrefix  *string `json:"path_prefix" check:"scope" doc:"Of events of files, only those of this path and below."`
-	LockName    *string `json:"lock_name" check:"lock" doc:"Of lock_available, only this lock."`
-	Limit       int64   `json:"limit" min:"1" max:"500" default:"100" doc:"Events to return."`
-	WaitSeconds int64   `json:"wait_seconds" min:"0" max:"50" default:"0" doc:"How long to wait when there is no event yet."`
+	After       *int64  `json:"after" min:"0" max:"9007199254740991" null:"unlisted" doc:"The last next_after, or a seq of the log."`
+	Types       *string `json:"types" check:"events" null:"unlisted" doc:"Kinds, separated by commas."`
+	PathPrefix  *string `json:"path_prefix" check:"scope" null:"unlisted" doc:"Of files, this path and below."`
+	LockName    *string `json:"lock_name" check:"lock" null:"unlisted" doc:"Of locks, this one."`
+	Limit       int64   `json:"limit" min:"1" max:"500" default:"100" doc:"Most events."`
+	WaitSeconds int64   `json:"wait_seconds" min:"0" max:"50" default:"0" doc:"Wait so long for one."`
 }
 
 // EventOut is one event. A null subkey_id is the owner; fields that do not belong to its type are null.

@@ -10,9 +10,8 @@ func feedbackOps() []*Op {
 	return []*Op{op(Def{
 		Name: "submit_feedback", Log: "FEEDBACK", Method: "POST", Path: "/v1/feedback", Who: AnyKey, Price: billing.PriceOf("submit_feedback"),
 		Status: 201, WhileBlocked: true,
-		Summary: "Tell the operator what is wrong or missing.",
-		Doc: `Sends feedback to the operator: category bug, feature, pricing or other; title of 1-200 and description of 1-4000 characters; pledged_budget_usd is what an answer would be worth to you, ` +
-			`as a decimal string ("0" is fine; nothing is charged). Free; any key. Refusals: INVALID_ARGUMENT.`,
+		Summary: "Send feedback.",
+		Doc:     `Tells the operator. pledged_budget_usd: what an answer would be worth to you (nothing is charged). Free; any key. Refusals: INVALID_ARGUMENT.`,
 	}, submitFeedback)}
 }
 
@@ -20,7 +19,7 @@ func feedbackOps() []*Op {
 type FeedbackIn struct {
 	Category    string `json:"category" check:"category" doc:"bug, feature, pricing or other."`
 	Title       string `json:"title" check:"title" maxlen:"200" doc:"One line, 1-200 characters."`
-	Description string `json:"description" check:"prose" maxlen:"4000" doc:"The text, 1-4000 characters."`
+	Description string `json:"description" check:"prose" maxlen:"4000" doc:"1-4000 characters."`
 	Pledge      string `json:"pledged_budget_usd" check:"pledge" doc:"Dollars as a decimal string, \"0\" to \"1000000000\"."`
 }
 

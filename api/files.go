@@ -17,43 +17,44 @@ func fileOps() []*Op {
 		op(Def{
 			Name: "read_file", Log: "GET_FILE", Method: "GET", Path: filePath, Who: AnyKey, Price: billing.PriceOf("read_file"),
 			Subject: "path", ReadOnly: true, Idempotent: true,
-			Summary: "Read a file, or list a directory.",
-			Doc: `Reads a text file with its etag, or lists a directory (names in byte order, directories end with "/"). The root is path "" or "/". ` +
-				`Big files: offset and max_bytes read a slice, next_offset tells how to go on. Big directories: limit and after, next_after tells how to go on. ` +
-				`Costs 1 unit. Refusals: NOT_FOUND, SCOPE_DENIED, INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.`,
+			Summary: "Read a file or directory.",
+			Doc: `A text file with its etag, or a directory's entries (directories end with "/"; "" is the root). Many clients cut results at 50,000 characters: read ` +
+				`big files in parts, max_bytes 32768, then offset = next_offset until null; directories with limit, then after = next_after. Costs 1 unit a call. ` +
+				`Refusals: NOT_FOUND, SCOPE_DENIED, 402.`,
+			Parts: "Read a file in parts: max_bytes 32768, then offset = next_offset until it is null, while the etag stays the same. A directory: limit, then after = next_after.",
 		}, readFile),
 		op(Def{
 			Name: "write_file", Log: "PUT_FILE", Method: "PUT", Path: filePath, Who: AnyKey, Price: billing.PriceOf("write_file"),
 			Subject: "path", Destructive: true, Idempotent: true,
-			Summary: "Write a whole text file.",
-			Doc: `Creates or replaces a text file of at most 1 MiB of UTF-8 and returns its new etag. With if_match the write happens only while the file still has that etag, ` +
-				`else CONFLICT with current_etag: read, merge, retry. With lock_name and fencing_token only while you hold that lock, else STALE_FENCE. stamp appends a line that names the workspace. Directories come from paths. ` +
-				`Costs 8 units + 2 per started KiB. Refusals: CONFLICT, IS_DIRECTORY, NOT_A_DIRECTORY, TOO_LARGE, SCOPE_DENIED, INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.`,
+			Summary: "Write a file.",
+			Doc: `Creates or replaces a text file of at most 1 MiB; directories come from paths. if_match: only while it has that etag, else CONFLICT with current_etag: ` +
+				`read, merge, retry. lock_name and fencing_token: only while you hold that lock, else STALE_FENCE. Costs 8 units + 2 per started KiB. Refusals: ` +
+				`CONFLICT, STALE_FENCE, IS_DIRECTORY, NOT_A_DIRECTORY, TOO_LARGE, SCOPE_DENIED, 402.`,
 		}, writeFile),
 		op(Def{
 			Name: "append_file", Log: "APPEND_FILE", Method: "POST", Path: filePath, Who: AnyKey, Price: billing.PriceOf("append_file"),
-			Subject: "path", Summary: "Append text to a file.",
-			Doc: `Adds text to the end of a file exactly as given (no newline is added) and creates the file when it does not exist. Parallel appends all arrive, each in one piece. ` +
-				`With if_match only while the file has that etag; with lock_name and fencing_token only while you hold that lock (STALE_FENCE). appended is the number of bytes added. The file may have 1 MiB in all. ` +
-				`Costs 8 units + 2 per started KiB appended. Refusals: CONFLICT, IS_DIRECTORY, NOT_A_DIRECTORY, TOO_LARGE, SCOPE_DENIED, INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.`,
+			Subject: "path", Summary: "Append to a file.",
+			Doc: `Adds text to the end of a file exactly as given (no newline is added); creates a missing file. Parallel appends all arrive whole. At most 1 MiB in ` +
+				`all. if_match, lock_name and fencing_token as in write_file. Costs 8 units + 2 per started KiB appended. Refusals: CONFLICT, STALE_FENCE, ` +
+				`IS_DIRECTORY, NOT_A_DIRECTORY, TOO_LARGE, SCOPE_DENIED, 402.`,
 		}, appendFile),
 		op(Def{
 			Name: "delete_file", Log: "DELETE_FILE", Method: "DELETE", Path: filePath, Who: AnyKey, Price: billing.PriceOf("delete_file"),
 			Subject: "path", Destructive: true,
 			Summary: "Delete a file.",
-			Doc: `Deletes one file; its directory is gone with its last file. With if_match only while the file has that etag; with lock_name and fencing_token only while you hold that lock (STALE_FENCE). Directories cannot be deleted as such (IS_DIRECTORY). ` +
-				`Costs 1 unit. Refusals: NOT_FOUND, CONFLICT, IS_DIRECTORY, SCOPE_DENIED, INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.`,
+			Doc: `Deletes a file; a directory goes with its last file. if_match, lock_name and fencing_token as in write_file. Costs 1 unit. Refusals: NOT_FOUND, ` +
+				`CONFLICT, STALE_FENCE, IS_DIRECTORY, SCOPE_DENIED, 402.`,
 		}, deleteFile),
 	}
 }
 
 // ReadFileIn is the input of read_file.
 type ReadFileIn struct {
-	Path     string  `json:"path" check:"directory" doc:"Path of the file or directory; \"\" or \"/\" is the root."`
-	Limit    int64   `json:"limit" min:"1" max:"1000" default:"1000" doc:"Directory: entries to return."`
-	After    *string `json:"after" check:"cursor" doc:"Directory: return entries after this name (next_after of the answer before)."`
-	Offset   int64   `json:"offset" min:"0" default:"0" doc:"File: byte to start at (next_offset of the answer before)."`
-	MaxBytes *int64  `json:"max_bytes" min:"1" max:"1048576" doc:"File: bytes to return at most, cut at a character."`
+	Path     string  `json:"path" check:"directory" doc:"File or directory."`
+	Limit    int64   `json:"limit" min:"1" max:"1000" default:"1000" doc:"Directory: most entries."`
+	After    *string `json:"after" check:"cursor" null:"unlisted" doc:"Directory: the last next_after."`
+	Offset   int64   `json:"offset" min:"0" default:"0" doc:"File: the last next_offset, in bytes."`
+	MaxBytes *int64  `json:"max_bytes" min:"1" max:"1048576" null:"unlisted" doc:"File: most bytes, cut at a character."`
 }
 
 // ReadFileOut is a file (content and etag) or a directory (entries); the others are null.
@@ -122,13 +123,13 @@ func (o *ReadFileOut) slice(offset int64, most *int64) {
 
 // WriteFileIn is the input of write_file and append_file.
 type WriteFileIn struct {
-	Path    string  `json:"path" check:"path" doc:"Path: 1-1024 bytes, segments of 1-255 bytes separated by \"/\"."`
-	Content string  `json:"content" check:"content" doc:"The text: UTF-8 without NUL."`
-	IfMatch *string `json:"if_match" check:"etag" doc:"Only while the file has this etag."`
-	Stamp   bool    `json:"stamp" default:"false" doc:"Append a line that names this workspace."`
+	Path    string  `json:"path" check:"path" doc:"1-1024 bytes, segments of 1-255 between \"/\"."`
+	Content string  `json:"content" check:"content" doc:"Text without NUL."`
+	IfMatch *string `json:"if_match" check:"etag" doc:"Only at this etag."`
+	Stamp   bool    `json:"stamp" default:"false" doc:"Add a line that names the workspace."`
 
-	LockName     *string `json:"lock_name" check:"lock" doc:"Only while you hold this lock, with fencing_token; else STALE_FENCE."`
-	FencingToken *int64  `json:"fencing_token" min:"1" max:"9007199254740991" doc:"The token that acquire_lock gave for lock_name."`
+	LockName     *string `json:"lock_name" check:"lock" null:"unlisted" doc:"Only while you hold this lock."`
+	FencingToken *int64  `json:"fencing_token" min:"1" max:"9007199254740991" null:"unlisted" doc:"Of acquire_lock, for lock_name."`
 
 	// CreateOnly is If-None-Match: * of REST.
 	CreateOnly bool `json:"if_none_match" default:"false" rest:"header"`
@@ -202,13 +203,13 @@ func writeFile(ctx context.Context, c *Caller, in WriteFileIn) (WriteFileOut, er
 
 // AppendFileIn is the input of append_file.
 type AppendFileIn struct {
-	Path    string  `json:"path" check:"path" doc:"Path: 1-1024 bytes, segments of 1-255 bytes separated by \"/\"."`
-	Content string  `json:"content" check:"content" doc:"The text to add: UTF-8 without NUL."`
-	IfMatch *string `json:"if_match" check:"etag" doc:"Only while the file has this etag."`
-	Stamp   bool    `json:"stamp" default:"false" doc:"Append a line that names this workspace, too."`
+	Path    string  `json:"path" check:"path" doc:"1-1024 bytes, segments of 1-255 between \"/\"."`
+	Content string  `json:"content" check:"content" doc:"Text without NUL."`
+	IfMatch *string `json:"if_match" check:"etag" doc:"Only at this etag."`
+	Stamp   bool    `json:"stamp" default:"false" doc:"Add a line that names the workspace."`
 
-	LockName     *string `json:"lock_name" check:"lock" doc:"Only while you hold this lock, with fencing_token; else STALE_FENCE."`
-	FencingToken *int64  `json:"fencing_token" min:"1" max:"9007199254740991" doc:"The token that acquire_lock gave for lock_name."`
+	LockName     *string `json:"lock_name" check:"lock" null:"unlisted" doc:"Only while you hold this lock."`
+	FencingToken *int64  `json:"fencing_token" min:"1" max:"9007199254740991" null:"unlisted" doc:"Of acquire_lock, for lock_name."`
 }
 
 func (in AppendFileIn) tooLarge() *Refusal {
@@ -242,11 +243,11 @@ func appendFile(ctx context.Context, c *Caller, in AppendFileIn) (AppendFileOut,
 
 // DeleteFileIn is the input of delete_file.
 type DeleteFileIn struct {
-	Path    string  `json:"path" check:"path" doc:"Path of the file."`
-	IfMatch *string `json:"if_match" check:"etag" doc:"Only while the file has this etag."`
+	Path    string  `json:"path" check:"path" doc:"The file."`
+	IfMatch *string `json:"if_match" check:"etag" doc:"Only at this etag."`
 
-	LockName     *string `json:"lock_name" check:"lock" doc:"Only while you hold this lock, with fencing_token; else STALE_FENCE."`
-	FencingToken *int64  `json:"fencing_token" min:"1" max:"9007199254740991" doc:"The token that acquire_lock gave for lock_name."`
+	LockName     *string `json:"lock_name" check:"lock" null:"unlisted" doc:"Only while you hold this lock."`
+	FencingToken *int64  `json:"fencing_token" min:"1" max:"9007199254740991" null:"unlisted" doc:"Of acquire_lock, for lock_name."`
 }
 
 // DeleteFileOut is the output of delete_file.

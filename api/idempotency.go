@@ -26,8 +26,8 @@ func (o *Op) TakesIdempotencyKey() bool { return o.Who != Anyone && !o.ReadOnly 
 // idempotencyKey is the input that an operation has besides its own.
 func idempotencyKey() Field {
 	return Field{
-		Name: idempotencyField, Kind: KindString, Check: "idempotency", Nullable: true, Header: IdempotencyHeader, HeaderOnly: true, index: notInStruct,
-		Doc: "Makes a retry safe: the same key with the same input within 24 hours gets the first success again, free. 1-255 printable ASCII characters.",
+		Name: idempotencyField, Kind: KindString, Check: "idempotency", Nullable: true, Header: IdempotencyHeader, HeaderOnly: true, Unlisted: true, Known: true, index: notInStruct,
+		Doc: "A key of yours, 1-255 printable ASCII: the same call with it within 24 hours gets the first success again, free.",
 	}
 }
 

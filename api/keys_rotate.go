@@ -17,16 +17,16 @@ func keyOps() []*Op {
 		Name: "rotate_key", Log: "ROTATE_KEY", Method: "POST", Path: workspacePath + "/keys/rotate", Who: Owner,
 		Price: billing.PriceOf("rotate_key"), Subject: "subkey_id", WhileBlocked: true, Destructive: true,
 		Summary: "Replace a key by a new one.",
-		Doc: `Makes a new key for a sub-key, or for the owner without subkey_id; it is shown this once. The key before it works until the new one is first used, for 10 minutes at most ` +
-			`(previous_valid_until); with immediate it is dead at once: if the answer is lost then, so is an owner key. Scope, cap, spend, locks and messages stay with the holder. ` +
-			`Free; owner key. Refusals: OWNER_ONLY, NOT_FOUND, SUBKEY_REVOKED.`,
+		Doc: `A new key for a sub-key, or for the owner without subkey_id; it is shown this once. The one before works until the new one is first used, for 10 ` +
+			`minutes at most (previous_valid_until); with immediate it is dead at once: if the answer is lost then, so is an owner key. Scope, cap, spend, locks ` +
+			`and messages stay. Free; owner key. Refusals: OWNER_ONLY, NOT_FOUND, SUBKEY_REVOKED.`,
 	}, rotateKey)}
 }
 
 // RotateKeyIn is the input of rotate_key.
 type RotateKeyIn struct {
-	SubkeyID  *string `json:"subkey_id" check:"id" doc:"The sub-key whose key is replaced; null: your own owner key."`
-	Immediate bool    `json:"immediate" default:"false" doc:"The key before dies at once, as when it leaked."`
+	SubkeyID  *string `json:"subkey_id" check:"id" null:"unlisted" doc:"Null: the owner's key."`
+	Immediate bool    `json:"immediate" default:"false" doc:"The old key dies at once."`
 }
 
 // RotateKeyOut is the output of rotate_key. Key is not shown again; a null subkey_id is the owner.

@@ -17,54 +17,53 @@ func lockOps() []*Op {
 		op(Def{
 			Name: "acquire_lock", Log: "LOCK_ACQUIRE", Method: "PUT", Path: lockPath, Who: AnyKey, Price: billing.PriceOf("acquire_lock"),
 			Subject: "name",
-			Summary: "Take a lock with a lease.",
-			Doc: `Takes a named lock for lease_seconds (1-3600). Renew it before lease_expires_at or it is anybody's. fencing_token grows with every new holder. ` +
-				`Called again by its holder it starts the lease anew (reacquired). While another holds it: LOCK_HELD with lease_expires_at, free of charge. ` +
-				`With wait_seconds (0-50) the call waits for its turn instead; those who wait are served first come, first served, and a free lock is kept a second for the next (LOCK_HELD, reserved). ` +
-				`Names are 1-255 bytes and obey the key's scope. Costs 5 units. Refusals: LOCK_HELD, SCOPE_DENIED, INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.`,
+			Summary: "Take a lock.",
+			Doc: `Takes a lock for lease_seconds (1-3600). fencing_token grows with every new holder. Called again by its holder: a new lease, same token (reacquired). ` +
+				`While another holds it: LOCK_HELD with lease_expires_at, or with wait_seconds your turn, first come, first served (a free lock is reserved a second ` +
+				`for the next). Costs 5 units. Refusals: LOCK_HELD, SCOPE_DENIED, 402.`,
 		}, acquireLock),
 		op(Def{
 			Name: "renew_lock", Log: "LOCK_RENEW", Method: "PATCH", Path: lockPath, Who: AnyKey, Price: billing.PriceOf("renew_lock"),
 			Subject: "name",
-			Summary: "Prolong the lease of a lock you hold.",
-			Doc: `Sets the lease to lease_seconds (1-3600) from now; it may become shorter. NOT_FOUND when nobody holds the lock (also when your lease ran out: acquire again and check your work), ` +
-				`NOT_LOCK_HOLDER when another does. Costs 2 units. Refusals: NOT_FOUND, NOT_LOCK_HOLDER, SCOPE_DENIED, INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.`,
+			Summary: "Renew a lock.",
+			Doc: `Sets the lease to lease_seconds from now. NOT_FOUND: it ran out; acquire again and check your work. Costs 2 units. Refusals: NOT_FOUND, ` +
+				`NOT_LOCK_HOLDER, SCOPE_DENIED, 402.`,
 		}, renewLock),
 		op(Def{
 			Name: "release_lock", Log: "LOCK_RELEASE", Method: "DELETE", Path: lockPath, Who: AnyKey, Price: billing.PriceOf("release_lock"),
 			Subject: "name", WhileBlocked: true,
-			Summary: "Give back a lock you hold.",
-			Doc: `Frees the lock for others. Free of charge, at zero balance and in a blocked workspace too. Only the holder can; the owner revokes a key to free its locks. ` +
-				`Refusals: NOT_FOUND (nobody holds it), NOT_LOCK_HOLDER, SCOPE_DENIED.`,
+			Summary: "Release a lock.",
+			Doc: `Frees a lock you hold, at zero balance and while blocked too (the owner frees others' by revoking keys). Free. Refusals: NOT_FOUND (nobody holds it), ` +
+				`NOT_LOCK_HOLDER, SCOPE_DENIED.`,
 		}, releaseLock),
 		op(Def{
 			Name: "get_lock_status", Log: "LOCK_STATUS", Method: "GET", Path: lockPath, Who: AnyKey, Price: billing.PriceOf("get_lock_status"),
 			Subject: "name", ReadOnly: true, Idempotent: true,
 			Summary: "Show who holds a lock.",
-			Doc: `status is held, expired (the lease ran out), free or never_held; with holder, lease, fencing token and counts. A null holder of a held lock is the owner key. ` +
-				`Costs 1 unit, nothing if the name was never held. Refusals: SCOPE_DENIED, INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.`,
+			Doc: `held (null holder: the owner key), expired, free or never_held; lease, fencing token, counts. Costs 1 unit, 0 if never held. Refusals: SCOPE_DENIED, ` +
+				`402.`,
 		}, lockStatus),
 		op(Def{
 			Name: "list_locks", Log: "LIST_LOCKS", Method: "GET", Path: workspacePath + "/locks", Who: AnyKey, Price: billing.PriceOf("list_locks"),
 			ReadOnly: true, Idempotent: true,
-			Summary: "List the locks that are held now.",
-			Doc: `The held locks within your scope by name, with holder, lease and fencing token. Page with after = the last name of the page before. ` +
-				`Costs 1 unit. Refusals: INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.`,
+			Summary: "List held locks.",
+			Doc:     `The held locks in your scope, by name. Next page: after = the last name. Costs 1 unit. Refusals: 402.`,
+			Parts:   "Ask with a smaller limit, then after = the last name.",
 		}, listLocks),
 	}
 }
 
 // AcquireLockIn is the input of acquire_lock.
 type AcquireLockIn struct {
-	Name         string `json:"name" check:"lock" doc:"The lock's name: 1-255 bytes."`
-	LeaseSeconds int64  `json:"lease_seconds" min:"1" max:"3600" doc:"The lease from now on, in seconds."`
-	WaitSeconds  int64  `json:"wait_seconds" min:"0" max:"50" default:"0" doc:"How long to wait for the lock while another has it."`
+	Name         string `json:"name" check:"lock" doc:"1-255 bytes."`
+	LeaseSeconds int64  `json:"lease_seconds" min:"1" max:"3600" doc:"From now on."`
+	WaitSeconds  int64  `json:"wait_seconds" min:"0" max:"50" default:"0" doc:"Wait so long for your turn."`
 }
 
 // LeaseIn is the input of renew_lock.
 type LeaseIn struct {
-	Name         string `json:"name" check:"lock" doc:"The lock's name: 1-255 bytes."`
-	LeaseSeconds int64  `json:"lease_seconds" min:"1" max:"3600" doc:"The lease from now on, in seconds."`
+	Name         string `json:"name" check:"lock" doc:"1-255 bytes."`
+	LeaseSeconds int64  `json:"lease_seconds" min:"1" max:"3600" doc:"From now on."`
 }
 
 // AcquireLockOut is the output of acquire_lock.
@@ -114,7 +113,7 @@ func renewLock(ctx context.Context, c *Caller, in LeaseIn) (RenewLockOut, error)
 
 // LockIn names a lock.
 type LockIn struct {
-	Name string `json:"name" check:"lock" doc:"The lock's name: 1-255 bytes."`
+	Name string `json:"name" check:"lock" doc:"1-255 bytes."`
 }
 
 // ReleaseLockOut is the output of release_lock.
@@ -156,8 +155,8 @@ func lockStatus(ctx context.Context, c *Caller, in LockIn) (LockStatusOut, error
 
 // ListLocksIn is the input of list_locks.
 type ListLocksIn struct {
-	Limit int64   `json:"limit" min:"1" max:"1000" default:"1000" doc:"Locks to return."`
-	After *string `json:"after" check:"lock" doc:"Return locks after this name."`
+	Limit int64   `json:"limit" min:"1" max:"1000" default:"1000" doc:"Most locks."`
+	After *string `json:"after" check:"lock" null:"unlisted" doc:"Locks after this name."`
 }
 
 // HeldLockOut is one held lock. A null holder is the owner key.

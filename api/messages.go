@@ -17,25 +17,26 @@ func messageOps() []*Op {
 		op(Def{
 			Name: "send_message", Log: "SEND_MESSAGE", Method: "POST", Path: messagePath, Who: AnyKey, Price: billing.PriceOf("send_message"),
 			Status: 201, Subject: "topic",
-			Summary: "Send a message to one agent or to all.",
-			Doc: `Sends 1-4000 characters to one sub-key (to_subkey_id) or, without it, to every key of the workspace. topic is free text, 1-255 bytes. The sender is proved by the key. ` +
-				`Costs 3 units. Refusals: NOT_FOUND (no such sub-key here), SUBKEY_REVOKED, INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.`,
+			Summary: "Send a message.",
+			Doc: `Sends to one sub-key (to_subkey_id) or to every key. The key proves the sender. Costs 3 units. Refusals: NOT_FOUND (no such sub-key), SUBKEY_REVOKED, ` +
+				`402.`,
 		}, sendMessage),
 		op(Def{
 			Name: "get_messages", Log: "GET_MESSAGES", Method: "GET", Path: messagePath, Who: AnyKey, Price: billing.PriceOf("get_messages"),
 			Subject: "topic", ReadOnly: true, Idempotent: true,
-			Summary: "Read messages, oldest first.",
-			Doc: `Messages to you and to all (the owner key sees every one), oldest first. since is exclusive: pass the last ts you have and you get each message exactly once, in order. ` +
-				`topic filters exactly. limit 1-500. With wait_seconds (0-50) a call that finds nothing waits for the next message, and answers [] when none came. Costs 1 unit, however long it waits. Refusals: INVALID_ARGUMENT, INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.`,
+			Summary: "Read messages.",
+			Doc: `Messages to you and to all (the owner sees every one), oldest first. since is exclusive: pass the last ts and each comes exactly once. With none there ` +
+				`it waits wait_seconds, then answers []. Costs 1 unit. Refusals: INVALID_ARGUMENT, 402.`,
+			Parts: "Ask with a smaller limit, then since = the last ts.",
 		}, getMessages),
 	}
 }
 
 // SendMessageIn is the input of send_message.
 type SendMessageIn struct {
-	Body  string  `json:"body" check:"prose" maxlen:"4000" doc:"The text, 1-4000 characters."`
-	To    *string `json:"to_subkey_id" check:"recipient" doc:"The receiving sub-key; null sends to all."`
-	Topic *string `json:"topic" check:"topic" doc:"Free text to filter by, 1-255 bytes."`
+	Body  string  `json:"body" check:"prose" maxlen:"4000" doc:"1-4000 characters."`
+	To    *string `json:"to_subkey_id" check:"recipient" doc:"Null: to all."`
+	Topic *string `json:"topic" check:"topic" doc:"1-255 bytes, to filter by."`
 }
 
 // SendMessageOut is the output of send_message.
@@ -60,11 +61,11 @@ func sendMessage(ctx context.Context, c *Caller, in SendMessageIn) (SendMessageO
 
 // GetMessagesIn is the input of get_messages.
 type GetMessagesIn struct {
-	Since *string `json:"since" check:"timestamp" doc:"Only messages after this timestamp (exclusive)."`
-	Topic *string `json:"topic" check:"topic" doc:"Only messages with exactly this topic."`
-	Limit int64   `json:"limit" min:"1" max:"500" default:"100" doc:"Messages to return."`
+	Since *string `json:"since" check:"timestamp" doc:"After this timestamp."`
+	Topic *string `json:"topic" check:"topic" doc:"Exactly this topic."`
+	Limit int64   `json:"limit" min:"1" max:"500" default:"100" doc:"Most messages."`
 
-	WaitSeconds int64 `json:"wait_seconds" min:"0" max:"50" default:"0" doc:"How long to wait for a message when there is none yet."`
+	WaitSeconds int64 `json:"wait_seconds" min:"0" max:"50" default:"0" doc:"Wait so long for one."`
 }
 
 // MessageOut is one message. A null sender is the owner, a null recipient is everybody.

@@ -44,6 +44,7 @@ type Def struct {
 
 	Summary string // one line
 	Doc     string // for agents: limits, cost, refusals; at most 900 characters
+	Parts   string // how to get a long answer in parts; empty when it is never long
 }
 
 // Op is one operation of the service.

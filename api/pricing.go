@@ -14,29 +14,29 @@ func pricingOps() []*Op {
 		op(Def{
 			Name: "estimate_savings", Method: "GET", Path: "/v1/estimate", Who: Anyone, Price: billing.PriceOf("estimate_savings"),
 			ReadOnly: true, Idempotent: true,
-			Summary: "Estimate what coordination through AANet saves.",
-			Doc: `Compares rounds of work coordinated here (16 units each: a 1 KiB write, a read, an acquire with its release) with relaying context through a model ` +
-				`(9,600 tokens a round at $2 to $10 per million). agents and rounds_per_agent are 1-1000. Free; no key needed. Refusals: INVALID_ARGUMENT.`,
+			Summary: "Estimate savings.",
+			Doc: `Compares rounds of work here (16 units each) with relaying context through a model (9,600 tokens at $2 to $10 per million). Free; no key needed. ` +
+				`Refusals: INVALID_ARGUMENT.`,
 		}, estimateSavings),
 		op(Def{
 			Name: "get_pricing", Method: "GET", Path: "/v1/pricing", Who: Anyone, Price: billing.PriceOf("get_pricing"),
 			ReadOnly: true, Idempotent: true,
-			Summary: "Show prices and limits in force.",
-			Doc:     `The price of every operation in units (1 unit = $0.00001), from the table that calls are charged from, and the limits of this installation. Free; no key needed.`,
+			Summary: "Show prices and limits.",
+			Doc:     `Every price in units of $0.00001, and the limits in force. Free; no key needed.`,
 		}, getPricing),
 		op(Def{
 			Name: "get_remaining_balance", Log: "GET_BALANCE", Method: "GET", Path: "/v1/balance", Who: AnyKey, Price: billing.PriceOf("get_remaining_balance"),
 			WhileBlocked: true, ReadOnly: true, Idempotent: true,
-			Summary: "Show what this key can spend, and who it is.",
-			Doc: `remaining is the least of the workspace's balance, what is left of this key's cap and what its spend limits leave for now (null: none), in units; key tells kind, id, label, scope, cap and spend of the key you use. ` +
-				`Free; any key. Refusals: UNAUTHENTICATED.`,
+			Summary: "Show this key and its balance.",
+			Doc: `remaining: units this key can spend now, the least of balance, cap and spend limits; key: kind, id, label, scope, cap, spend. Free; any key. Refusals: ` +
+				`UNAUTHENTICATED.`,
 		}, remainingBalance),
 		op(Def{
 			Name: "get_forecast", Log: "GET_FORECAST", Method: "GET", Path: workspacePath + "/forecast", Who: Owner, Price: billing.PriceOf("get_forecast"),
 			WhileBlocked: true, ReadOnly: true, Idempotent: true,
 			Summary: "Show how long the balance will last.",
-			Doc: `Spend per hour and hours of runway as seen over the last hour, day and week (each says since when and how many seconds it covers; runway is null without spend), ` +
-				`and the ten keys that spent most in 24 hours. Free; owner key. Refusals: OWNER_ONLY.`,
+			Doc: `Spend per hour and hours of runway as seen over the last hour, day and week (each says since when and how many seconds it covers; runway is null ` +
+				`without spend), and the ten keys that spent most in 24 hours. Free; owner key. Refusals: OWNER_ONLY.`,
 		}, getForecast),
 	}
 }

@@ -16,16 +16,16 @@ func refundOps() []*Op {
 			Name: "request_refund", Log: "REFUND", Method: "POST", Path: refundPath, Who: Owner,
 			Price: billing.PriceOf("request_refund"), Status: 201, NotForTrials: true, Destructive: true,
 			Summary: "Ask for the balance back in USDC.",
-			Doc: `Reserves the whole balance at once and asks the operator to pay it in USDC on base or solana to a wallet of yours, less a fee (get_pricing). ` +
-				`Units that an operator granted as not refundable stay in the balance (not_refundable_usd). The address is checked, but nobody can call a payment back: send it to a wallet, not to an exchange's contract. ` +
-				`A rejected refund comes back to the balance. Free; owner key. Refusals: OWNER_ONLY, TRIAL_NOT_ALLOWED, WORKSPACE_BLOCKED, INVALID_ARGUMENT, NOTHING_TO_REFUND.`,
+			Doc: `Reserves the whole balance and asks the operator to pay it in USDC on base or solana to a wallet of yours, less a fee (get_pricing). Units granted as ` +
+				`not refundable stay (not_refundable_usd). The address is checked, but nobody can call a payment back: a wallet, not an exchange's contract. A rejected ` +
+				`refund comes back. Free; owner key. Refusals: OWNER_ONLY, TRIAL_NOT_ALLOWED, WORKSPACE_BLOCKED, INVALID_ARGUMENT, NOTHING_TO_REFUND.`,
 		}, requestRefund),
 		op(Def{
 			Name: "get_refund_status", Log: "REFUND_STATUS", Method: "GET", Path: refundPath, Who: Owner,
 			Price: billing.PriceOf("get_refund_status"), WhileBlocked: true, ReadOnly: true, Idempotent: true,
 			Summary: "Show refunds and what became of them.",
-			Doc: `Every refund of the workspace, newest first: pending, paid (with tx_hash) or rejected (credited back; reason says why), amounts in dollars, network and address. ` +
-				`Free; owner key. Refusals: OWNER_ONLY.`,
+			Doc: `Every refund, newest first: pending, paid (with tx_hash) or rejected (credited back; reason says why), amounts in dollars, network and address. Free; ` +
+				`owner key. Refusals: OWNER_ONLY.`,
 		}, refundStatus),
 	}
 }

@@ -80,24 +80,34 @@ func (f *Field) addBounds(schema map[string]any) {
 	}
 }
 
-// InputSchema is the JSON Schema of the operation's input, led by the fields that a door adds. Hidden fields are left out.
-func (o *Op) InputSchema(first ...*Field) map[string]any {
+// InputSchema is the JSON Schema of the operation's input. Hidden fields are left out.
+func (o *Op) InputSchema() map[string]any { return inputSchema(o.In.Fields) }
+
+// ToolSchema is InputSchema for the list of tools, which every model reads whole and is kept short for it, led by the
+// fields that the door adds.
+func (o *Op) ToolSchema(first ...Field) map[string]any {
+	fields := append(first, o.In.Fields...)
+	for i := range fields {
+		f := &fields[i]
+		f.Nullable = f.Nullable && !f.Unlisted
+		if f.Known {
+			f.Doc = ""
+		}
+	}
+	return inputSchema(fields)
+}
+
+func inputSchema(fields []Field) map[string]any {
 	properties := Properties{}
 	var required []string
-	add := func(f *Field) {
+	for _, f := range fields {
 		if f.Hidden {
-			return
+			continue
 		}
 		properties = append(properties, Property{f.Name, f.Schema()})
 		if f.Required {
 			required = append(required, f.Name)
 		}
-	}
-	for _, f := range first {
-		add(f)
-	}
-	for i := range o.In.Fields {
-		add(&o.In.Fields[i])
 	}
 	schema := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
 	if required != nil {

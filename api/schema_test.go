@@ -35,8 +35,8 @@ func TestInputSchemaKeepsOrderAndHidesHeaders(t *testing.T) {
 		if op.Name != "write_file" {
 			continue
 		}
-		got, err := json.Marshal(op.InputSchema(&api.Field{Name: "api_key", Required: true})["properties"].(api.Properties)[:2])
-		const want = `{"api_key":{"type":"string"},"path":{"description":"Path: 1-1024 bytes, segments of 1-255 bytes separated by \"/\".","type":"string"}}`
+		got, err := json.Marshal(op.ToolSchema(api.Field{Name: "api_key", Required: true})["properties"].(api.Properties)[:2])
+		const want = `{"api_key":{"type":"string"},"path":{"description":"1-1024 bytes, segments of 1-255 between \"/\".","type":"string"}}`
 		if err != nil || string(got) != want {
 			t.Errorf("%s (%v), want %s", got, err, want)
 		}

@@ -29,6 +29,7 @@ const (
 //	header:"X-Name"  a header of REST that may give it instead
 //	meta:"a/name"    a key of MCP's _meta that may give it instead
 //	rest:"header"    an input that only REST has, in a header, and that is listed nowhere
+//	null:"unlisted"  an optional input that the list of tools shows without null, to be short
 //
 // A pointer field is optional and null means absent; every other field without default is required.
 type Field struct {
@@ -46,6 +47,8 @@ type Field struct {
 	Hidden   bool   // comes from a header of REST and is listed nowhere
 
 	HeaderOnly bool // REST takes it from Header only; MCP as an argument
+	Unlisted   bool // null is taken, but the list of tools does not say so
+	Known      bool // explained once for all tools, so the list does not repeat Doc in each
 
 	index int // in the struct, or notInStruct
 }
@@ -84,7 +87,7 @@ func fieldOf(sf reflect.StructField, index int) Field {
 	f := Field{
 		Name: sf.Tag.Get("json"), Doc: sf.Tag.Get("doc"), Check: sf.Tag.Get("check"), Default: sf.Tag.Get("default"),
 		Min: bound(sf.Tag.Get("min")), Max: bound(sf.Tag.Get("max")), index: index, Hidden: sf.Tag.Get("rest") == "header",
-		Header: sf.Tag.Get("header"), Meta: sf.Tag.Get("meta"),
+		Header: sf.Tag.Get("header"), Meta: sf.Tag.Get("meta"), Unlisted: sf.Tag.Get("null") == "unlisted",
 	}
 	f.MaxLen, _ = strconv.Atoi(sf.Tag.Get("maxlen"))
 	t := sf.Type

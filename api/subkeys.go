@@ -18,28 +18,30 @@ func subkeyOps() []*Op {
 			Name: "mint_subkey", Log: "MINT_SUBKEY", Method: "POST", Path: subkeyPath, Who: Owner,
 			Price: billing.PriceOf("mint_subkey"), Status: 201,
 			Summary: "Mint a key for one agent.",
-			Doc: `Makes a sub-key, shown this once. path_scope_prefix limits it to that path and everything below it, by whole segments (files and lock names; messages are not scoped); ` +
-				`budget_cap limits what it may spend in all, spend_limit_per_hour and spend_limit_per_day in any hour and day (units, 1 to 2^53-1). At most 10,000 a workspace. Free; owner key. Refusals: OWNER_ONLY, INVALID_ARGUMENT, WORKSPACE_BLOCKED, SUBKEY_LIMIT.`,
+			Doc: `Makes a sub-key, shown this once. path_scope_prefix limits it to that path and what is below, by whole segments (files and lock names; messages are ` +
+				`not scoped); budget_cap limits its spend in all, spend_limit_per_hour and _per_day in any hour and day (units, 1 to 2^53-1). At most 10,000 a ` +
+				`workspace. Free; owner key. Refusals: OWNER_ONLY, INVALID_ARGUMENT, WORKSPACE_BLOCKED, SUBKEY_LIMIT.`,
 		}, mintSubkey),
 		op(Def{
 			Name: "list_subkeys", Log: "LIST_SUBKEYS", Method: "GET", Path: subkeyPath, Who: Owner,
 			Price: billing.PriceOf("list_subkeys"), WhileBlocked: true, ReadOnly: true, Idempotent: true,
 			Summary: "List all sub-keys with their spend.",
-			Doc:     `Every sub-key, oldest first, revoked ones included: label, scope, cap, units spent, last use. Keys themselves are never shown again. Free; owner key. Refusals: OWNER_ONLY.`,
+			Doc: `Every sub-key, oldest first, revoked ones included: label, scope, cap, spend, last use. Keys are never shown again. Free; owner key. Refusals: ` +
+				`OWNER_ONLY.`,
 		}, listSubkeys),
 		op(Def{
 			Name: "update_subkey", Log: "UPDATE_SUBKEY", Method: "PATCH", Path: subkeyPath + "/{subkey_id}", Who: Owner,
 			Price: billing.PriceOf("update_subkey"), Subject: "subkey_id", WhileBlocked: true, Idempotent: true,
 			Summary: "Change a sub-key's scope, cap or limits.",
-			Doc: `Changes only the fields given; null or absent leaves a field as it is; clear takes limits away. It binds from the key's next call. A cap below what was spent stops the key. ` +
-				`Free; owner key. Refusals: OWNER_ONLY, NOT_FOUND, SUBKEY_REVOKED, INVALID_ARGUMENT.`,
+			Doc: `Changes only the fields given; clear takes limits away. It binds from the key's next call. A cap below what was spent stops the key. Free; owner key. ` +
+				`Refusals: OWNER_ONLY, NOT_FOUND, SUBKEY_REVOKED, INVALID_ARGUMENT.`,
 		}, updateSubkey),
 		op(Def{
 			Name: "revoke_subkey", Log: "REVOKE_SUBKEY", Method: "DELETE", Path: subkeyPath + "/{subkey_id}", Who: Owner,
 			Price: billing.PriceOf("revoke_subkey"), Subject: "subkey_id", WhileBlocked: true, Destructive: true, Idempotent: true,
 			Summary: "Revoke a sub-key and free its locks.",
-			Doc: `From now on the key is refused everywhere, and the locks it held are free (released_locks). It cannot be undone; revoking again changes nothing. ` +
-				`Free; owner key. Refusals: OWNER_ONLY, NOT_FOUND.`,
+			Doc: `The key is refused everywhere from now on, and its locks are free (released_locks). For good; again changes nothing. Free; owner key. Refusals: ` +
+				`OWNER_ONLY, NOT_FOUND.`,
 		}, revokeSubkey),
 	}
 }
@@ -47,11 +49,11 @@ func subkeyOps() []*Op {
 // MintSubkeyIn is the input of mint_subkey.
 type MintSubkeyIn struct {
 	Label     string  `json:"label" check:"label" doc:"A name for people, 1-200 characters."`
-	Scope     *string `json:"path_scope_prefix" check:"scope" doc:"Limit the key to this path and what is below it."`
-	BudgetCap *int64  `json:"budget_cap" min:"1" max:"9007199254740991" doc:"Units the key may spend in all."`
+	Scope     *string `json:"path_scope_prefix" check:"scope" doc:"Only this path and what is below."`
+	BudgetCap *int64  `json:"budget_cap" min:"1" max:"9007199254740991" doc:"Units in all."`
 
-	PerHour *int64 `json:"spend_limit_per_hour" min:"1" max:"9007199254740991" doc:"Units the key may spend in any hour."`
-	PerDay  *int64 `json:"spend_limit_per_day" min:"1" max:"9007199254740991" doc:"Units the key may spend in any 24 hours."`
+	PerHour *int64 `json:"spend_limit_per_hour" min:"1" max:"9007199254740991" null:"unlisted" doc:"Units in any hour."`
+	PerDay  *int64 `json:"spend_limit_per_day" min:"1" max:"9007199254740991" null:"unlisted" doc:"Units in any 24 hours."`
 }
 
 // MintSubkeyOut is the output of mint_subkey. Key is not shown again.
@@ -124,9 +126,9 @@ type UpdateSubkeyIn struct {
 	Scope     *string `json:"path_scope_prefix" check:"scope" doc:"The new scope; null leaves it."`
 	BudgetCap *int64  `json:"budget_cap" min:"1" max:"9007199254740991" doc:"The new cap in units; null leaves it."`
 
-	PerHour *int64    `json:"spend_limit_per_hour" min:"1" max:"9007199254740991" doc:"The new limit for any hour in units; null leaves it."`
-	PerDay  *int64    `json:"spend_limit_per_day" min:"1" max:"9007199254740991" doc:"The new limit for any 24 hours in units; null leaves it."`
-	Clear   *[]string `json:"clear" doc:"Limits to take away: path_scope_prefix, budget_cap, spend_limit_per_hour, spend_limit_per_day."`
+	PerHour *int64    `json:"spend_limit_per_hour" min:"1" max:"9007199254740991" null:"unlisted" doc:"Units in any hour."`
+	PerDay  *int64    `json:"spend_limit_per_day" min:"1" max:"9007199254740991" null:"unlisted" doc:"Units in any 24 hours."`
+	Clear   *[]string `json:"clear" null:"unlisted" doc:"Names of limits to take away."`
 }
 
 // fault refuses to clear what cannot be, and what is set by the same call.

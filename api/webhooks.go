@@ -30,17 +30,17 @@ func webhookOps() []*Op {
 			Name: "register_webhook", Log: "REGISTER_WEBHOOK", Method: "POST", Path: webhookPath, Who: Owner, Price: billing.PriceOf("register_webhook"),
 			Status: 201, OpenWorld: true,
 			Summary: "Register an https endpoint for events.",
-			Doc: `Events of the workspace (file_write, file_delete, lock_available, message, balance_low: any non-empty subset) are posted to url, signed with secret, which is shown this once. ` +
-				`url: https, a public address, port 443 or from 1024 on, at most 2,048 bytes. At least once, retried with back-off for 24 h; ten failed attempts in a row disable it. ` +
-				`balance_low warns once when the balance falls below balance_low_units, and again after money came in. ` +
-				`At most 5 active. Free; each delivery attempt costs 2 units. Owner key. Refusals: OWNER_ONLY, INVALID_ARGUMENT, WORKSPACE_BLOCKED, WEBHOOK_LIMIT.`,
+			Doc: `Posts events (file_write, file_delete, lock_available, message, balance_low: any subset) to url, signed with secret, which is shown this once. url: ` +
+				`https, a public address, port 443 or from 1024 on. At least once, retried for 24 h; ten failed attempts in a row disable it. balance_low warns once ` +
+				`when the balance falls below balance_low_units, again after money came in. At most 5 active. Each attempt costs 2 units. Owner key. Refusals: ` +
+				`OWNER_ONLY, INVALID_ARGUMENT, WORKSPACE_BLOCKED, WEBHOOK_LIMIT.`,
 		}, registerWebhook),
 		op(Def{
 			Name: "list_webhooks", Log: "LIST_WEBHOOKS", Method: "GET", Path: webhookPath, Who: Owner, Price: billing.PriceOf("list_webhooks"),
 			WhileBlocked: true, ReadOnly: true, Idempotent: true,
 			Summary: "List the webhooks.",
-			Doc: `Every webhook, oldest first, disabled ones included. disabled_reason is failing (ten failed attempts in a row) or gone (it answered 410). Secrets are never shown again. ` +
-				`Free; owner key. Refusals: OWNER_ONLY.`,
+			Doc: `Every webhook, oldest first, disabled ones too. disabled_reason: failing (ten failed attempts in a row) or gone (it answered 410). Secrets are never ` +
+				`shown again. Free; owner key. Refusals: OWNER_ONLY.`,
 		}, listWebhooks),
 		op(Def{
 			Name: "delete_webhook", Log: "DELETE_WEBHOOK", Method: "DELETE", Path: webhookPath + "/{webhook_id}", Who: Owner,
@@ -52,8 +52,8 @@ func webhookOps() []*Op {
 			Name: "get_webhook_deliveries", Log: "GET_DELIVERIES", Method: "GET", Path: webhookPath + "/{webhook_id}/deliveries", Who: Owner,
 			Price: billing.PriceOf("get_webhook_deliveries"), Subject: "webhook_id", WhileBlocked: true, ReadOnly: true, Idempotent: true,
 			Summary: "Show how the attempts of a webhook went.",
-			Doc: `Attempts of the last 30 days, newest first: status_code (null: no answer), success, duration and the reason of a failure. error is "in flight" while an attempt is under way and ` +
-				`"unknown" when its outcome was lost. limit 1-200. Free; owner key. Refusals: OWNER_ONLY, NOT_FOUND, INVALID_ARGUMENT.`,
+			Doc: `Attempts of the last 30 days, newest first: status_code (null: no answer), success, duration, error ("in flight" while under way, "unknown" when the ` +
+				`outcome was lost). Free; owner key. Refusals: OWNER_ONLY, NOT_FOUND, INVALID_ARGUMENT.`,
 		}, getDeliveries),
 		op(Def{
 			Name: "ping_webhook", Log: "PING_WEBHOOK", Method: "POST", Path: webhookPath + "/{webhook_id}/ping", Who: Owner,
@@ -89,10 +89,10 @@ func webhookOps() []*Op {
 
 // RegisterWebhookIn is the input of register_webhook.
 type RegisterWebhookIn struct {
-	URL    string   `json:"url" doc:"Where to post events: https, public, at most 2,048 bytes."`
-	Events []string `json:"events" doc:"Any of file_write, file_delete, lock_available, message, balance_low."`
+	URL    string   `json:"url" doc:"https, at most 2,048 bytes."`
+	Events []string `json:"events" doc:"Kinds of events."`
 
-	BalanceLowUnits *int64 `json:"balance_low_units" min:"1" max:"9007199254740991" doc:"With balance_low: warn when the balance falls below this; null: 1000."`
+	BalanceLowUnits *int64 `json:"balance_low_units" min:"1" max:"9007199254740991" null:"unlisted" doc:"For balance_low; 1000 without it."`
 }
 
 // balanceLowDefault is the balance in units below which those who want to be warned are, when they name none.
@@ -215,7 +215,7 @@ func deleteWebhook(ctx context.Context, c *Caller, in WebhookIn) (DeleteWebhookO
 // DeliveriesIn is the input of get_webhook_deliveries.
 type DeliveriesIn struct {
 	WebhookID string `json:"webhook_id" check:"id" doc:"The webhook's id."`
-	Limit     int64  `json:"limit" min:"1" max:"200" default:"50" doc:"Attempts to return."`
+	Limit     int64  `json:"limit" min:"1" max:"200" default:"50" doc:"Most attempts."`
 }
 
 // DeliveryOut is one attempt. A null status_code means that there was no answer.

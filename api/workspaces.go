@@ -21,28 +21,28 @@ func workspaceOps() []*Op {
 			Name: "create_workspace", Log: "CREATE_WORKSPACE", Method: "POST", Path: "/v1/workspaces", Who: Anyone,
 			Price: billing.PriceOf("create_workspace"), Status: 201,
 			Summary: "Create a workspace.",
-			Doc: `Creates an empty workspace with balance 0 and returns its owner key, which is shown this once: keep it. ` +
-				`Fund it with aanet_deposit, then mint a sub-key for each agent. Free; no key needed. Refusals: INVALID_ARGUMENT, RATE_LIMITED (60 an hour from one address).`,
+			Doc: `A workspace and its owner key, shown this once: keep it. Then fund it (aanet_deposit) and mint a sub-key for each agent. Free; no key needed. ` +
+				`Refusals: INVALID_ARGUMENT, RATE_LIMITED (60 an hour).`,
 		}, createWorkspace),
 		op(Def{
 			Name: "create_trial_workspace", Log: "CREATE_WORKSPACE", Method: "POST", Path: "/v1/workspaces/trial", Who: Anyone,
 			Price: billing.PriceOf("create_trial_workspace"), Status: 201,
 			Summary: "Create a trial workspace.",
-			Doc: `Creates a workspace with 100 units that is deleted with all its contents 24 hours later (trial_expires_at). Deposits and refunds are not possible. ` +
-				`The owner key is shown this once. Free; no key needed. Refusals: RATE_LIMITED (10 an hour from one address).`,
+			Doc: `A workspace with 100 units, deleted after 24 hours; no deposits or refunds. Its owner key is shown this once. Free; no key needed. Refusals: ` +
+				`RATE_LIMITED (10 an hour).`,
 		}, createTrial),
 		op(Def{
 			Name: "get_workspace", Log: "GET_WORKSPACE", Method: "GET", Path: workspacePath, Who: AnyKey,
 			Price: billing.PriceOf("get_workspace"), WhileBlocked: true, ReadOnly: true, Idempotent: true,
-			Summary: "Show a workspace: balance, spend, state.",
-			Doc:     `Label, balance and total spend in units (1 unit = $0.00001), whether it is a trial and when it expires, whether the operator blocked it. Free. Refusals: UNAUTHENTICATED, NOT_FOUND.`,
+			Summary: "Show the workspace.",
+			Doc:     `Label, balance, spend (units of $0.00001), trial and its end, whether the operator blocked it. Free. Refusals: UNAUTHENTICATED, NOT_FOUND.`,
 		}, getWorkspace),
 		op(Def{
 			Name: "delete_workspace", Log: "DELETE_WORKSPACE", Method: "DELETE", Path: workspacePath, Who: Owner,
 			Price: billing.PriceOf("delete_workspace"), WhileBlocked: true, Destructive: true, Final: true,
 			Summary: "Delete a workspace for good.",
-			Doc: `Deletes the workspace with everything in it, at once and for every key. The balance that is left is forfeited (forfeited_units): request a refund first. ` +
-				`Free; owner key. Refusals: OWNER_ONLY, REFUND_PENDING, DEPOSIT_PENDING.`,
+			Doc: `Deletes the workspace with everything in it, at once and for every key. The balance is forfeited (forfeited_units): request a refund first. Free; ` +
+				`owner key. Refusals: OWNER_ONLY, REFUND_PENDING, DEPOSIT_PENDING.`,
 		}, deleteWorkspace),
 	}
 }

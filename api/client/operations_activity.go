@@ -9,23 +9,23 @@ import (
 
 // GetActivityIn is the input of GetActivity. Pointers are optional; nil is not sent.
 type GetActivityIn struct {
-	// Only rows of this sub-key.
+	// This sub-key's.
 	SubkeyID *string
-	// Only rows of this operation, such as PUT_FILE.
+	// Such as PUT_FILE.
 	Operation *string
-	// Only rows from this timestamp on (inclusive).
+	// From this timestamp on.
 	Since *time.Time
-	// Only rows before this seq, to page back.
+	// Before this seq.
 	BeforeSeq *int64
-	// Rows to return. 0: 100.
+	// Most rows. 0: 100.
 	Limit int64
 }
 
 // GetActivity: read the log of what was attempted.
 //
-// The append-only log, newest first: every metered call, every change and every refusal, with its cost. Filters
-// (subkey_id, operation, since inclusive) combine; page back with before_seq = the last seq of the page before.
-// limit 1-500. Free; owner key. Refusals: OWNER_ONLY, INVALID_ARGUMENT.
+// The log, newest first: every metered call, change and refusal, with its cost. Filters (subkey_id, operation,
+// since inclusive) combine; page back with before_seq = the last seq. Free; owner key. Refusals: OWNER_ONLY,
+// INVALID_ARGUMENT.
 //
 // REST: GET /v1/workspaces/{workspace_id}/activity. Who: owner. Units: 0.
 func (c *Client) GetActivity(ctx context.Context, in GetActivityIn, options ...CallOption) ([]ActivityOut, error) {
@@ -57,7 +57,7 @@ type ActivityOut struct {
 
 // GetActivitySummaryIn is the input of GetActivitySummary. Pointers are optional; nil is not sent.
 type GetActivitySummaryIn struct {
-	// Only rows from this timestamp on (inclusive).
+	// From this timestamp on.
 	Since *time.Time
 	// subkey_operation, subkey or operation. Empty: "subkey_operation".
 	GroupBy string
@@ -65,9 +65,9 @@ type GetActivitySummaryIn struct {
 
 // GetActivitySummary: sum the log by key and operation.
 //
-// Calls and cost in units since a time, grouped by subkey_operation (default), subkey or operation; a null
-// subkey_id is the owner or the service itself. Free; owner key. Refusals: OWNER_ONLY, INVALID_ARGUMENT,
-// UNAVAILABLE (the log is too long to be summed at once: give since).
+// Calls and cost in units since a time, by subkey_operation (default), subkey or operation; a null subkey_id is the
+// owner or the service. Free; owner key. Refusals: OWNER_ONLY, INVALID_ARGUMENT, UNAVAILABLE (the log is too long
+// to be summed at once: give since).
 //
 // REST: GET /v1/workspaces/{workspace_id}/activity/summary. Who: owner. Units: 0.
 func (c *Client) GetActivitySummary(ctx context.Context, in GetActivitySummaryIn, options ...CallOption) ([]ActivitySumOut, error) {

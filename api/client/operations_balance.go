@@ -6,11 +6,10 @@ import (
 	"context"
 )
 
-// GetRemainingBalance: show what this key can spend, and who it is.
+// GetRemainingBalance: show this key and its balance.
 //
-// remaining is the least of the workspace's balance, what is left of this key's cap and what its spend limits leave
-// for now (null: none), in units; key tells kind, id, label, scope, cap and spend of the key you use. Free; any
-// key. Refusals: UNAUTHENTICATED.
+// remaining: units this key can spend now, the least of balance, cap and spend limits; key: kind, id, label, scope,
+// cap, spend. Free; any key. Refusals: UNAUTHENTICATED.
 //
 // REST: GET /v1/balance. Who: any key. Units: 0.
 func (c *Client) GetRemainingBalance(ctx context.Context, options ...CallOption) (BalanceOut, error) {

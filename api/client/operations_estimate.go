@@ -14,11 +14,10 @@ type EstimateSavingsIn struct {
 	RoundsPerAgent int64
 }
 
-// EstimateSavings: estimate what coordination through AANet saves.
+// EstimateSavings: estimate savings.
 //
-// Compares rounds of work coordinated here (16 units each: a 1 KiB write, a read, an acquire with its release) with
-// relaying context through a model (9,600 tokens a round at $2 to $10 per million). agents and rounds_per_agent are
-// 1-1000. Free; no key needed. Refusals: INVALID_ARGUMENT.
+// Compares rounds of work here (16 units each) with relaying context through a model (9,600 tokens at $2 to $10 per
+// million). Free; no key needed. Refusals: INVALID_ARGUMENT.
 //
 // REST: GET /v1/estimate. Who: anyone. Units: 0.
 func (c *Client) EstimateSavings(ctx context.Context, in EstimateSavingsIn, options ...CallOption) (Estimate, error) {

@@ -9,29 +9,27 @@ import (
 
 // WaitIn is the input of Wait. Pointers are optional; nil is not sent.
 type WaitIn struct {
-	// The next_after of the answer before, or a seq of the log; null: the end.
+	// The last next_after, or a seq of the log.
 	After *int64
-	// Kinds of events, separated by commas: file_write, file_delete, lock_available, message. Null: all.
+	// Kinds, separated by commas.
 	Types *string
-	// Of events of files, only those of this path and below.
+	// Of files, this path and below.
 	PathPrefix *string
-	// Of lock_available, only this lock.
+	// Of locks, this one.
 	LockName *string
-	// Events to return. 0: 100.
+	// Most events. 0: 100.
 	Limit int64
-	// How long to wait when there is no event yet.
+	// Wait so long for one.
 	WaitSeconds int64
 }
 
-// Wait: wait for the next events.
+// Wait: wait for events.
 //
 // The workspace's events in the order of its log: file_write, file_delete, lock_available (a release, not an
-// expiry), message. Give after = the next_after of the answer before and you see each event once; without it, only
-// what comes from now on. When there is nothing yet it waits wait_seconds (0-50), then answers []. types narrows
-// the kinds, path_prefix the files (by whole segments), lock_name the locks; a sub-key sees what its scope and
-// inbox allow. limit 1-500. A call looks at 2,000 rows of the log at most: an empty answer whose next_after grew
-// means to go on. Read messages with get_messages. Costs 1 unit. Refusals: INVALID_ARGUMENT (after is beyond the
-// end), INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.
+// expiry), message. after = the last next_after: each event once; without it, from now on. With none there it waits
+// wait_seconds, then answers []. Filters: types, path_prefix (whole segments), lock_name; you see what scope and
+// inbox allow. An empty answer whose next_after grew: go on. Costs 1 unit. Refusals: INVALID_ARGUMENT (after is
+// beyond the end), 402.
 //
 // REST: GET /v1/workspaces/{workspace_id}/events. Who: any key. Units: 1.
 func (c *Client) Wait(ctx context.Context, in WaitIn, options ...CallOption) (WaitOut, error) {

@@ -12,17 +12,16 @@ type SubmitFeedbackIn struct {
 	Category string
 	// One line, 1-200 characters.
 	Title string
-	// The text, 1-4000 characters.
+	// 1-4000 characters.
 	Description string
 	// Dollars as a decimal string, "0" to "1000000000".
 	PledgedBudgetUSD string
 }
 
-// SubmitFeedback: tell the operator what is wrong or missing.
+// SubmitFeedback: send feedback.
 //
-// Sends feedback to the operator: category bug, feature, pricing or other; title of 1-200 and description of 1-4000
-// characters; pledged_budget_usd is what an answer would be worth to you, as a decimal string ("0" is fine; nothing
-// is charged). Free; any key. Refusals: INVALID_ARGUMENT.
+// Tells the operator. pledged_budget_usd: what an answer would be worth to you (nothing is charged). Free; any key.
+// Refusals: INVALID_ARGUMENT.
 //
 // REST: POST /v1/feedback. Who: any key. Units: 0.
 func (c *Client) SubmitFeedback(ctx context.Context, in SubmitFeedbackIn, options ...CallOption) (FeedbackOut, error) {

@@ -8,24 +8,23 @@ import (
 
 // ReadFileIn is the input of ReadFile. Pointers are optional; nil is not sent.
 type ReadFileIn struct {
-	// Path of the file or directory; "" or "/" is the root.
+	// File or directory.
 	Path string
-	// Directory: entries to return. 0: 1000.
+	// Directory: most entries. 0: 1000.
 	Limit int64
-	// Directory: return entries after this name (next_after of the answer before).
+	// Directory: the last next_after.
 	After *string
-	// File: byte to start at (next_offset of the answer before).
+	// File: the last next_offset, in bytes.
 	Offset int64
-	// File: bytes to return at most, cut at a character.
+	// File: most bytes, cut at a character.
 	MaxBytes *int64
 }
 
-// ReadFile: read a file, or list a directory.
+// ReadFile: read a file or directory.
 //
-// Reads a text file with its etag, or lists a directory (names in byte order, directories end with "/"). The root
-// is path "" or "/". Big files: offset and max_bytes read a slice, next_offset tells how to go on. Big directories:
-// limit and after, next_after tells how to go on. Costs 1 unit. Refusals: NOT_FOUND, SCOPE_DENIED,
-// INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.
+// A text file with its etag, or a directory's entries (directories end with "/"; "" is the root). Many clients cut
+// results at 50,000 characters: read big files in parts, max_bytes 32768, then offset = next_offset until null;
+// directories with limit, then after = next_after. Costs 1 unit a call. Refusals: NOT_FOUND, SCOPE_DENIED, 402.
 //
 // REST: GET /v1/workspaces/{workspace_id}/files/{path...}. Who: any key. Units: 1.
 func (c *Client) ReadFile(ctx context.Context, in ReadFileIn, options ...CallOption) (ReadFileOut, error) {
@@ -55,29 +54,28 @@ type ReadFileOut struct {
 
 // WriteFileIn is the input of WriteFile. Pointers are optional; nil is not sent.
 type WriteFileIn struct {
-	// Path: 1-1024 bytes, segments of 1-255 bytes separated by "/".
+	// 1-1024 bytes, segments of 1-255 between "/".
 	Path string
-	// The text: UTF-8 without NUL.
+	// Text without NUL.
 	Content string
-	// Only while the file has this etag.
+	// Only at this etag.
 	IfMatch *string
-	// Append a line that names this workspace.
+	// Add a line that names the workspace.
 	Stamp bool
-	// Only while you hold this lock, with fencing_token; else STALE_FENCE.
+	// Only while you hold this lock.
 	LockName *string
-	// The token that acquire_lock gave for lock_name.
+	// Of acquire_lock, for lock_name.
 	FencingToken *int64
 	// Sends the header If-None-Match: *, which REST has and MCP has not.
 	IfNoneMatch bool
 }
 
-// WriteFile: write a whole text file.
+// WriteFile: write a file.
 //
-// Creates or replaces a text file of at most 1 MiB of UTF-8 and returns its new etag. With if_match the write
-// happens only while the file still has that etag, else CONFLICT with current_etag: read, merge, retry. With
-// lock_name and fencing_token only while you hold that lock, else STALE_FENCE. stamp appends a line that names the
-// workspace. Directories come from paths. Costs 8 units + 2 per started KiB. Refusals: CONFLICT, IS_DIRECTORY,
-// NOT_A_DIRECTORY, TOO_LARGE, SCOPE_DENIED, INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.
+// Creates or replaces a text file of at most 1 MiB; directories come from paths. if_match: only while it has that
+// etag, else CONFLICT with current_etag: read, merge, retry. lock_name and fencing_token: only while you hold that
+// lock, else STALE_FENCE. Costs 8 units + 2 per started KiB. Refusals: CONFLICT, STALE_FENCE, IS_DIRECTORY,
+// NOT_A_DIRECTORY, TOO_LARGE, SCOPE_DENIED, 402.
 //
 // REST: PUT /v1/workspaces/{workspace_id}/files/{path...}. Who: any key. Units: 8 + 2 per started KiB.
 func (c *Client) WriteFile(ctx context.Context, in WriteFileIn, options ...CallOption) (WriteFileOut, error) {
@@ -107,27 +105,26 @@ type WriteFileOut struct {
 
 // AppendFileIn is the input of AppendFile. Pointers are optional; nil is not sent.
 type AppendFileIn struct {
-	// Path: 1-1024 bytes, segments of 1-255 bytes separated by "/".
+	// 1-1024 bytes, segments of 1-255 between "/".
 	Path string
-	// The text to add: UTF-8 without NUL.
+	// Text without NUL.
 	Content string
-	// Only while the file has this etag.
+	// Only at this etag.
 	IfMatch *string
-	// Append a line that names this workspace, too.
+	// Add a line that names the workspace.
 	Stamp bool
-	// Only while you hold this lock, with fencing_token; else STALE_FENCE.
+	// Only while you hold this lock.
 	LockName *string
-	// The token that acquire_lock gave for lock_name.
+	// Of acquire_lock, for lock_name.
 	FencingToken *int64
 }
 
-// AppendFile: append text to a file.
+// AppendFile: append to a file.
 //
-// Adds text to the end of a file exactly as given (no newline is added) and creates the file when it does not
-// exist. Parallel appends all arrive, each in one piece. With if_match only while the file has that etag; with
-// lock_name and fencing_token only while you hold that lock (STALE_FENCE). appended is the number of bytes added.
-// The file may have 1 MiB in all. Costs 8 units + 2 per started KiB appended. Refusals: CONFLICT, IS_DIRECTORY,
-// NOT_A_DIRECTORY, TOO_LARGE, SCOPE_DENIED, INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.
+// Adds text to the end of a file exactly as given (no newline is added); creates a missing file. Parallel appends
+// all arrive whole. At most 1 MiB in all. if_match, lock_name and fencing_token as in write_file. Costs 8 units + 2
+// per started KiB appended. Refusals: CONFLICT, STALE_FENCE, IS_DIRECTORY, NOT_A_DIRECTORY, TOO_LARGE,
+// SCOPE_DENIED, 402.
 //
 // REST: POST /v1/workspaces/{workspace_id}/files/{path...}. Who: any key. Units: 8 + 2 per started KiB.
 func (c *Client) AppendFile(ctx context.Context, in AppendFileIn, options ...CallOption) (AppendFileOut, error) {
@@ -154,22 +151,20 @@ type AppendFileOut struct {
 
 // DeleteFileIn is the input of DeleteFile. Pointers are optional; nil is not sent.
 type DeleteFileIn struct {
-	// Path of the file.
+	// The file.
 	Path string
-	// Only while the file has this etag.
+	// Only at this etag.
 	IfMatch *string
-	// Only while you hold this lock, with fencing_token; else STALE_FENCE.
+	// Only while you hold this lock.
 	LockName *string
-	// The token that acquire_lock gave for lock_name.
+	// Of acquire_lock, for lock_name.
 	FencingToken *int64
 }
 
 // DeleteFile: delete a file.
 //
-// Deletes one file; its directory is gone with its last file. With if_match only while the file has that etag; with
-// lock_name and fencing_token only while you hold that lock (STALE_FENCE). Directories cannot be deleted as such
-// (IS_DIRECTORY). Costs 1 unit. Refusals: NOT_FOUND, CONFLICT, IS_DIRECTORY, SCOPE_DENIED, INSUFFICIENT_BALANCE,
-// BUDGET_EXCEEDED.
+// Deletes a file; a directory goes with its last file. if_match, lock_name and fencing_token as in write_file.
+// Costs 1 unit. Refusals: NOT_FOUND, CONFLICT, STALE_FENCE, IS_DIRECTORY, SCOPE_DENIED, 402.
 //
 // REST: DELETE /v1/workspaces/{workspace_id}/files/{path...}. Who: any key. Units: 1.
 func (c *Client) DeleteFile(ctx context.Context, in DeleteFileIn, options ...CallOption) (DeleteFileOut, error) {

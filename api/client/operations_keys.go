@@ -9,18 +9,18 @@ import (
 
 // RotateKeyIn is the input of RotateKey. Pointers are optional; nil is not sent.
 type RotateKeyIn struct {
-	// The sub-key whose key is replaced; null: your own owner key.
+	// Null: the owner's key.
 	SubkeyID *string
-	// The key before dies at once, as when it leaked.
+	// The old key dies at once.
 	Immediate bool
 }
 
 // RotateKey: replace a key by a new one.
 //
-// Makes a new key for a sub-key, or for the owner without subkey_id; it is shown this once. The key before it works
-// until the new one is first used, for 10 minutes at most (previous_valid_until); with immediate it is dead at
-// once: if the answer is lost then, so is an owner key. Scope, cap, spend, locks and messages stay with the holder.
-// Free; owner key. Refusals: OWNER_ONLY, NOT_FOUND, SUBKEY_REVOKED.
+// A new key for a sub-key, or for the owner without subkey_id; it is shown this once. The one before works until
+// the new one is first used, for 10 minutes at most (previous_valid_until); with immediate it is dead at once: if
+// the answer is lost then, so is an owner key. Scope, cap, spend, locks and messages stay. Free; owner key.
+// Refusals: OWNER_ONLY, NOT_FOUND, SUBKEY_REVOKED.
 //
 // REST: POST /v1/workspaces/{workspace_id}/keys/rotate. Who: owner. Units: 0.
 func (c *Client) RotateKey(ctx context.Context, in RotateKeyIn, options ...CallOption) (RotateKeyOut, error) {

@@ -9,22 +9,20 @@ import (
 
 // AcquireLockIn is the input of AcquireLock. Pointers are optional; nil is not sent.
 type AcquireLockIn struct {
-	// The lock's name: 1-255 bytes.
+	// 1-255 bytes.
 	Name string
-	// The lease from now on, in seconds.
+	// From now on.
 	LeaseSeconds int64
-	// How long to wait for the lock while another has it.
+	// Wait so long for your turn.
 	WaitSeconds int64
 }
 
-// AcquireLock: take a lock with a lease.
+// AcquireLock: take a lock.
 //
-// Takes a named lock for lease_seconds (1-3600). Renew it before lease_expires_at or it is anybody's. fencing_token
-// grows with every new holder. Called again by its holder it starts the lease anew (reacquired). While another
-// holds it: LOCK_HELD with lease_expires_at, free of charge. With wait_seconds (0-50) the call waits for its turn
-// instead; those who wait are served first come, first served, and a free lock is kept a second for the next
-// (LOCK_HELD, reserved). Names are 1-255 bytes and obey the key's scope. Costs 5 units. Refusals: LOCK_HELD,
-// SCOPE_DENIED, INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.
+// Takes a lock for lease_seconds (1-3600). fencing_token grows with every new holder. Called again by its holder: a
+// new lease, same token (reacquired). While another holds it: LOCK_HELD with lease_expires_at, or with wait_seconds
+// your turn, first come, first served (a free lock is reserved a second for the next). Costs 5 units. Refusals:
+// LOCK_HELD, SCOPE_DENIED, 402.
 //
 // REST: PUT /v1/workspaces/{workspace_id}/locks/{name...}. Who: any key. Units: 5.
 func (c *Client) AcquireLock(ctx context.Context, in AcquireLockIn, options ...CallOption) (AcquireLockOut, error) {
@@ -49,17 +47,16 @@ type AcquireLockOut struct {
 
 // RenewLockIn is the input of RenewLock. Pointers are optional; nil is not sent.
 type RenewLockIn struct {
-	// The lock's name: 1-255 bytes.
+	// 1-255 bytes.
 	Name string
-	// The lease from now on, in seconds.
+	// From now on.
 	LeaseSeconds int64
 }
 
-// RenewLock: prolong the lease of a lock you hold.
+// RenewLock: renew a lock.
 //
-// Sets the lease to lease_seconds (1-3600) from now; it may become shorter. NOT_FOUND when nobody holds the lock
-// (also when your lease ran out: acquire again and check your work), NOT_LOCK_HOLDER when another does. Costs 2
-// units. Refusals: NOT_FOUND, NOT_LOCK_HOLDER, SCOPE_DENIED, INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.
+// Sets the lease to lease_seconds from now. NOT_FOUND: it ran out; acquire again and check your work. Costs 2
+// units. Refusals: NOT_FOUND, NOT_LOCK_HOLDER, SCOPE_DENIED, 402.
 //
 // REST: PATCH /v1/workspaces/{workspace_id}/locks/{name...}. Who: any key. Units: 2.
 func (c *Client) RenewLock(ctx context.Context, in RenewLockIn, options ...CallOption) (RenewLockOut, error) {
@@ -82,14 +79,14 @@ type RenewLockOut struct {
 
 // ReleaseLockIn is the input of ReleaseLock. Pointers are optional; nil is not sent.
 type ReleaseLockIn struct {
-	// The lock's name: 1-255 bytes.
+	// 1-255 bytes.
 	Name string
 }
 
-// ReleaseLock: give back a lock you hold.
+// ReleaseLock: release a lock.
 //
-// Frees the lock for others. Free of charge, at zero balance and in a blocked workspace too. Only the holder can;
-// the owner revokes a key to free its locks. Refusals: NOT_FOUND (nobody holds it), NOT_LOCK_HOLDER, SCOPE_DENIED.
+// Frees a lock you hold, at zero balance and while blocked too (the owner frees others' by revoking keys). Free.
+// Refusals: NOT_FOUND (nobody holds it), NOT_LOCK_HOLDER, SCOPE_DENIED.
 //
 // REST: DELETE /v1/workspaces/{workspace_id}/locks/{name...}. Who: any key. Units: 0.
 func (c *Client) ReleaseLock(ctx context.Context, in ReleaseLockIn, options ...CallOption) (ReleaseLockOut, error) {
@@ -108,15 +105,14 @@ type ReleaseLockOut struct {
 
 // GetLockStatusIn is the input of GetLockStatus. Pointers are optional; nil is not sent.
 type GetLockStatusIn struct {
-	// The lock's name: 1-255 bytes.
+	// 1-255 bytes.
 	Name string
 }
 
 // GetLockStatus: show who holds a lock.
 //
-// status is held, expired (the lease ran out), free or never_held; with holder, lease, fencing token and counts. A
-// null holder of a held lock is the owner key. Costs 1 unit, nothing if the name was never held. Refusals:
-// SCOPE_DENIED, INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.
+// held (null holder: the owner key), expired, free or never_held; lease, fencing token, counts. Costs 1 unit, 0 if
+// never held. Refusals: SCOPE_DENIED, 402.
 //
 // REST: GET /v1/workspaces/{workspace_id}/locks/{name...}. Who: any key. Units: 1.
 func (c *Client) GetLockStatus(ctx context.Context, in GetLockStatusIn, options ...CallOption) (LockStatusOut, error) {
@@ -143,16 +139,15 @@ type LockStatusOut struct {
 
 // ListLocksIn is the input of ListLocks. Pointers are optional; nil is not sent.
 type ListLocksIn struct {
-	// Locks to return. 0: 1000.
+	// Most locks. 0: 1000.
 	Limit int64
-	// Return locks after this name.
+	// Locks after this name.
 	After *string
 }
 
-// ListLocks: list the locks that are held now.
+// ListLocks: list held locks.
 //
-// The held locks within your scope by name, with holder, lease and fencing token. Page with after = the last name
-// of the page before. Costs 1 unit. Refusals: INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.
+// The held locks in your scope, by name. Next page: after = the last name. Costs 1 unit. Refusals: 402.
 //
 // REST: GET /v1/workspaces/{workspace_id}/locks. Who: any key. Units: 1.
 func (c *Client) ListLocks(ctx context.Context, in ListLocksIn, options ...CallOption) ([]HeldLockOut, error) {

@@ -9,19 +9,18 @@ import (
 
 // SendMessageIn is the input of SendMessage. Pointers are optional; nil is not sent.
 type SendMessageIn struct {
-	// The text, 1-4000 characters.
+	// 1-4000 characters.
 	Body string
-	// The receiving sub-key; null sends to all.
+	// Null: to all.
 	ToSubkeyID *string
-	// Free text to filter by, 1-255 bytes.
+	// 1-255 bytes, to filter by.
 	Topic *string
 }
 
-// SendMessage: send a message to one agent or to all.
+// SendMessage: send a message.
 //
-// Sends 1-4000 characters to one sub-key (to_subkey_id) or, without it, to every key of the workspace. topic is
-// free text, 1-255 bytes. The sender is proved by the key. Costs 3 units. Refusals: NOT_FOUND (no such sub-key
-// here), SUBKEY_REVOKED, INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.
+// Sends to one sub-key (to_subkey_id) or to every key. The key proves the sender. Costs 3 units. Refusals:
+// NOT_FOUND (no such sub-key), SUBKEY_REVOKED, 402.
 //
 // REST: POST /v1/workspaces/{workspace_id}/messages. Who: any key. Units: 3.
 func (c *Client) SendMessage(ctx context.Context, in SendMessageIn, options ...CallOption) (SendMessageOut, error) {
@@ -45,22 +44,21 @@ type SendMessageOut struct {
 
 // GetMessagesIn is the input of GetMessages. Pointers are optional; nil is not sent.
 type GetMessagesIn struct {
-	// Only messages after this timestamp (exclusive).
+	// After this timestamp.
 	Since *time.Time
-	// Only messages with exactly this topic.
+	// Exactly this topic.
 	Topic *string
-	// Messages to return. 0: 100.
+	// Most messages. 0: 100.
 	Limit int64
-	// How long to wait for a message when there is none yet.
+	// Wait so long for one.
 	WaitSeconds int64
 }
 
-// GetMessages: read messages, oldest first.
+// GetMessages: read messages.
 //
-// Messages to you and to all (the owner key sees every one), oldest first. since is exclusive: pass the last ts you
-// have and you get each message exactly once, in order. topic filters exactly. limit 1-500. With wait_seconds
-// (0-50) a call that finds nothing waits for the next message, and answers [] when none came. Costs 1 unit, however
-// long it waits. Refusals: INVALID_ARGUMENT, INSUFFICIENT_BALANCE, BUDGET_EXCEEDED.
+// Messages to you and to all (the owner sees every one), oldest first. since is exclusive: pass the last ts and
+// each comes exactly once. With none there it waits wait_seconds, then answers []. Costs 1 unit. Refusals:
+// INVALID_ARGUMENT, 402.
 //
 // REST: GET /v1/workspaces/{workspace_id}/messages. Who: any key. Units: 1.
 func (c *Client) GetMessages(ctx context.Context, in GetMessagesIn, options ...CallOption) ([]MessageOut, error) {

@@ -6,10 +6,9 @@ import (
 	"context"
 )
 
-// GetPricing: show prices and limits in force.
+// GetPricing: show prices and limits.
 //
-// The price of every operation in units (1 unit = $0.00001), from the table that calls are charged from, and the
-// limits of this installation. Free; no key needed.
+// Every price in units of $0.00001, and the limits in force. Free; no key needed.
 //
 // REST: GET /v1/pricing. Who: anyone. Units: 0.
 func (c *Client) GetPricing(ctx context.Context, options ...CallOption) (PricingOut, error) {

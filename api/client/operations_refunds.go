@@ -17,11 +17,10 @@ type RequestRefundIn struct {
 
 // RequestRefund: ask for the balance back in USDC.
 //
-// Reserves the whole balance at once and asks the operator to pay it in USDC on base or solana to a wallet of
-// yours, less a fee (get_pricing). Units that an operator granted as not refundable stay in the balance
-// (not_refundable_usd). The address is checked, but nobody can call a payment back: send it to a wallet, not to an
-// exchange's contract. A rejected refund comes back to the balance. Free; owner key. Refusals: OWNER_ONLY,
-// TRIAL_NOT_ALLOWED, WORKSPACE_BLOCKED, INVALID_ARGUMENT, NOTHING_TO_REFUND.
+// Reserves the whole balance and asks the operator to pay it in USDC on base or solana to a wallet of yours, less a
+// fee (get_pricing). Units granted as not refundable stay (not_refundable_usd). The address is checked, but nobody
+// can call a payment back: a wallet, not an exchange's contract. A rejected refund comes back. Free; owner key.
+// Refusals: OWNER_ONLY, TRIAL_NOT_ALLOWED, WORKSPACE_BLOCKED, INVALID_ARGUMENT, NOTHING_TO_REFUND.
 //
 // REST: POST /v1/workspaces/{workspace_id}/refunds. Who: owner. Units: 0.
 func (c *Client) RequestRefund(ctx context.Context, in RequestRefundIn, options ...CallOption) (RequestRefundOut, error) {
@@ -51,8 +50,8 @@ type RequestRefundOut struct {
 
 // GetRefundStatus: show refunds and what became of them.
 //
-// Every refund of the workspace, newest first: pending, paid (with tx_hash) or rejected (credited back; reason says
-// why), amounts in dollars, network and address. Free; owner key. Refusals: OWNER_ONLY.
+// Every refund, newest first: pending, paid (with tx_hash) or rejected (credited back; reason says why), amounts in
+// dollars, network and address. Free; owner key. Refusals: OWNER_ONLY.
 //
 // REST: GET /v1/workspaces/{workspace_id}/refunds. Who: owner. Units: 0.
 func (c *Client) GetRefundStatus(ctx context.Context, options ...CallOption) ([]RefundOut, error) {

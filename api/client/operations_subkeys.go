@@ -11,22 +11,22 @@ import (
 type MintSubkeyIn struct {
 	// A name for people, 1-200 characters.
 	Label string
-	// Limit the key to this path and what is below it.
+	// Only this path and what is below.
 	PathScopePrefix *string
-	// Units the key may spend in all.
+	// Units in all.
 	BudgetCap *int64
-	// Units the key may spend in any hour.
+	// Units in any hour.
 	SpendLimitPerHour *int64
-	// Units the key may spend in any 24 hours.
+	// Units in any 24 hours.
 	SpendLimitPerDay *int64
 }
 
 // MintSubkey: mint a key for one agent.
 //
-// Makes a sub-key, shown this once. path_scope_prefix limits it to that path and everything below it, by whole
-// segments (files and lock names; messages are not scoped); budget_cap limits what it may spend in all,
-// spend_limit_per_hour and spend_limit_per_day in any hour and day (units, 1 to 2^53-1). At most 10,000 a
-// workspace. Free; owner key. Refusals: OWNER_ONLY, INVALID_ARGUMENT, WORKSPACE_BLOCKED, SUBKEY_LIMIT.
+// Makes a sub-key, shown this once. path_scope_prefix limits it to that path and what is below, by whole segments
+// (files and lock names; messages are not scoped); budget_cap limits its spend in all, spend_limit_per_hour and
+// _per_day in any hour and day (units, 1 to 2^53-1). At most 10,000 a workspace. Free; owner key. Refusals:
+// OWNER_ONLY, INVALID_ARGUMENT, WORKSPACE_BLOCKED, SUBKEY_LIMIT.
 //
 // REST: POST /v1/workspaces/{workspace_id}/subkeys. Who: owner. Units: 0.
 func (c *Client) MintSubkey(ctx context.Context, in MintSubkeyIn, options ...CallOption) (MintSubkeyOut, error) {
@@ -52,8 +52,8 @@ type MintSubkeyOut struct {
 
 // ListSubkeys: list all sub-keys with their spend.
 //
-// Every sub-key, oldest first, revoked ones included: label, scope, cap, units spent, last use. Keys themselves are
-// never shown again. Free; owner key. Refusals: OWNER_ONLY.
+// Every sub-key, oldest first, revoked ones included: label, scope, cap, spend, last use. Keys are never shown
+// again. Free; owner key. Refusals: OWNER_ONLY.
 //
 // REST: GET /v1/workspaces/{workspace_id}/subkeys. Who: owner. Units: 0.
 func (c *Client) ListSubkeys(ctx context.Context, options ...CallOption) ([]SubkeyOut, error) {
@@ -86,19 +86,18 @@ type UpdateSubkeyIn struct {
 	PathScopePrefix *string
 	// The new cap in units; null leaves it.
 	BudgetCap *int64
-	// The new limit for any hour in units; null leaves it.
+	// Units in any hour.
 	SpendLimitPerHour *int64
-	// The new limit for any 24 hours in units; null leaves it.
+	// Units in any 24 hours.
 	SpendLimitPerDay *int64
-	// Limits to take away: path_scope_prefix, budget_cap, spend_limit_per_hour, spend_limit_per_day.
+	// Names of limits to take away.
 	Clear *[]string
 }
 
 // UpdateSubkey: change a sub-key's scope, cap or limits.
 //
-// Changes only the fields given; null or absent leaves a field as it is; clear takes limits away. It binds from the
-// key's next call. A cap below what was spent stops the key. Free; owner key. Refusals: OWNER_ONLY, NOT_FOUND,
-// SUBKEY_REVOKED, INVALID_ARGUMENT.
+// Changes only the fields given; clear takes limits away. It binds from the key's next call. A cap below what was
+// spent stops the key. Free; owner key. Refusals: OWNER_ONLY, NOT_FOUND, SUBKEY_REVOKED, INVALID_ARGUMENT.
 //
 // REST: PATCH /v1/workspaces/{workspace_id}/subkeys/{subkey_id}. Who: owner. Units: 0.
 func (c *Client) UpdateSubkey(ctx context.Context, in UpdateSubkeyIn, options ...CallOption) (SubkeyOut, error) {
@@ -124,8 +123,8 @@ type RevokeSubkeyIn struct {
 
 // RevokeSubkey: revoke a sub-key and free its locks.
 //
-// From now on the key is refused everywhere, and the locks it held are free (released_locks). It cannot be undone;
-// revoking again changes nothing. Free; owner key. Refusals: OWNER_ONLY, NOT_FOUND.
+// The key is refused everywhere from now on, and its locks are free (released_locks). For good; again changes
+// nothing. Free; owner key. Refusals: OWNER_ONLY, NOT_FOUND.
 //
 // REST: DELETE /v1/workspaces/{workspace_id}/subkeys/{subkey_id}. Who: owner. Units: 0.
 func (c *Client) RevokeSubkey(ctx context.Context, in RevokeSubkeyIn, options ...CallOption) (RevokeSubkeyOut, error) {

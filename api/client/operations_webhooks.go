@@ -9,22 +9,21 @@ import (
 
 // RegisterWebhookIn is the input of RegisterWebhook. Pointers are optional; nil is not sent.
 type RegisterWebhookIn struct {
-	// Where to post events: https, public, at most 2,048 bytes.
+	// https, at most 2,048 bytes.
 	URL string
-	// Any of file_write, file_delete, lock_available, message, balance_low.
+	// Kinds of events.
 	Events []string
-	// With balance_low: warn when the balance falls below this; null: 1000.
+	// For balance_low; 1000 without it.
 	BalanceLowUnits *int64
 }
 
 // RegisterWebhook: register an https endpoint for events.
 //
-// Events of the workspace (file_write, file_delete, lock_available, message, balance_low: any non-empty subset) are
-// posted to url, signed with secret, which is shown this once. url: https, a public address, port 443 or from 1024
-// on, at most 2,048 bytes. At least once, retried with back-off for 24 h; ten failed attempts in a row disable it.
-// balance_low warns once when the balance falls below balance_low_units, and again after money came in. At most 5
-// active. Free; each delivery attempt costs 2 units. Owner key. Refusals: OWNER_ONLY, INVALID_ARGUMENT,
-// WORKSPACE_BLOCKED, WEBHOOK_LIMIT.
+// Posts events (file_write, file_delete, lock_available, message, balance_low: any subset) to url, signed with
+// secret, which is shown this once. url: https, a public address, port 443 or from 1024 on. At least once, retried
+// for 24 h; ten failed attempts in a row disable it. balance_low warns once when the balance falls below
+// balance_low_units, again after money came in. At most 5 active. Each attempt costs 2 units. Owner key. Refusals:
+// OWNER_ONLY, INVALID_ARGUMENT, WORKSPACE_BLOCKED, WEBHOOK_LIMIT.
 //
 // REST: POST /v1/workspaces/{workspace_id}/webhooks. Who: owner. Units: 0.
 func (c *Client) RegisterWebhook(ctx context.Context, in RegisterWebhookIn, options ...CallOption) (RegisterWebhookOut, error) {
@@ -51,8 +50,8 @@ type RegisterWebhookOut struct {
 
 // ListWebhooks: list the webhooks.
 //
-// Every webhook, oldest first, disabled ones included. disabled_reason is failing (ten failed attempts in a row) or
-// gone (it answered 410). Secrets are never shown again. Free; owner key. Refusals: OWNER_ONLY.
+// Every webhook, oldest first, disabled ones too. disabled_reason: failing (ten failed attempts in a row) or gone
+// (it answered 410). Secrets are never shown again. Free; owner key. Refusals: OWNER_ONLY.
 //
 // REST: GET /v1/workspaces/{workspace_id}/webhooks. Who: owner. Units: 0.
 func (c *Client) ListWebhooks(ctx context.Context, options ...CallOption) ([]WebhookOut, error) {
@@ -104,15 +103,15 @@ type DeleteWebhookOut struct {
 type GetWebhookDeliveriesIn struct {
 	// The webhook's id.
 	WebhookID string
-	// Attempts to return. 0: 50.
+	// Most attempts. 0: 50.
 	Limit int64
 }
 
 // GetWebhookDeliveries: show how the attempts of a webhook went.
 //
-// Attempts of the last 30 days, newest first: status_code (null: no answer), success, duration and the reason of a
-// failure. error is "in flight" while an attempt is under way and "unknown" when its outcome was lost. limit 1-200.
-// Free; owner key. Refusals: OWNER_ONLY, NOT_FOUND, INVALID_ARGUMENT.
+// Attempts of the last 30 days, newest first: status_code (null: no answer), success, duration, error ("in flight"
+// while under way, "unknown" when the outcome was lost). Free; owner key. Refusals: OWNER_ONLY, NOT_FOUND,
+// INVALID_ARGUMENT.
 //
 // REST: GET /v1/workspaces/{workspace_id}/webhooks/{webhook_id}/deliveries. Who: owner. Units: 0.
 func (c *Client) GetWebhookDeliveries(ctx context.Context, in GetWebhookDeliveriesIn, options ...CallOption) ([]DeliveryOut, error) {

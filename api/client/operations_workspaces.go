@@ -15,9 +15,8 @@ type CreateWorkspaceIn struct {
 
 // CreateWorkspace: create a workspace.
 //
-// Creates an empty workspace with balance 0 and returns its owner key, which is shown this once: keep it. Fund it
-// with aanet_deposit, then mint a sub-key for each agent. Free; no key needed. Refusals: INVALID_ARGUMENT,
-// RATE_LIMITED (60 an hour from one address).
+// A workspace and its owner key, shown this once: keep it. Then fund it (aanet_deposit) and mint a sub-key for each
+// agent. Free; no key needed. Refusals: INVALID_ARGUMENT, RATE_LIMITED (60 an hour).
 //
 // REST: POST /v1/workspaces. Who: anyone. Units: 0.
 func (c *Client) CreateWorkspace(ctx context.Context, in CreateWorkspaceIn, options ...CallOption) (CreateWorkspaceOut, error) {
@@ -39,9 +38,8 @@ type CreateWorkspaceOut struct {
 
 // CreateTrialWorkspace: create a trial workspace.
 //
-// Creates a workspace with 100 units that is deleted with all its contents 24 hours later (trial_expires_at).
-// Deposits and refunds are not possible. The owner key is shown this once. Free; no key needed. Refusals:
-// RATE_LIMITED (10 an hour from one address).
+// A workspace with 100 units, deleted after 24 hours; no deposits or refunds. Its owner key is shown this once.
+// Free; no key needed. Refusals: RATE_LIMITED (10 an hour).
 //
 // REST: POST /v1/workspaces/trial. Who: anyone. Units: 0.
 func (c *Client) CreateTrialWorkspace(ctx context.Context, options ...CallOption) (CreateTrialOut, error) {
@@ -59,10 +57,10 @@ type CreateTrialOut struct {
 	TrialExpiresAt time.Time `json:"trial_expires_at"`
 }
 
-// GetWorkspace: show a workspace: balance, spend, state.
+// GetWorkspace: show the workspace.
 //
-// Label, balance and total spend in units (1 unit = $0.00001), whether it is a trial and when it expires, whether
-// the operator blocked it. Free. Refusals: UNAUTHENTICATED, NOT_FOUND.
+// Label, balance, spend (units of $0.00001), trial and its end, whether the operator blocked it. Free. Refusals:
+// UNAUTHENTICATED, NOT_FOUND.
 //
 // REST: GET /v1/workspaces/{workspace_id}. Who: any key. Units: 0.
 func (c *Client) GetWorkspace(ctx context.Context, options ...CallOption) (WorkspaceOut, error) {
@@ -87,7 +85,7 @@ type WorkspaceOut struct {
 
 // DeleteWorkspace: delete a workspace for good.
 //
-// Deletes the workspace with everything in it, at once and for every key. The balance that is left is forfeited
+// Deletes the workspace with everything in it, at once and for every key. The balance is forfeited
 // (forfeited_units): request a refund first. Free; owner key. Refusals: OWNER_ONLY, REFUND_PENDING,
 // DEPOSIT_PENDING.
 //

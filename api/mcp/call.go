@@ -147,6 +147,15 @@ func faultOf(field, message string) *api.Refusal {
 // content.
 const structuredMax = 64 << 10
 
+// shownMax is the size in bytes up to which common clients show a result to the model as it is; Claude Code puts what has
+// more than 50,000 characters into a file.
+const shownMax = 50_000
+
+// longNotice follows a result that many clients would cut.
+func longNotice(op *api.Op, size int) sdk.Content {
+	return &sdk.TextContent{Text: fmt.Sprintf("This result has %d bytes, of which many clients show a model only a part. %s", size, op.Parts)}
+}
+
 // result shows an answer: the object as text and, on success, as structured content too.
 func (in *inbound) result(op *api.Op, answer api.Answer) (*sdk.CallToolResult, error) {
 	meta := sdk.Meta{"aanet/cost": answer.Cost, "aanet/request_id": in.id}
@@ -164,6 +173,9 @@ func (in *inbound) result(op *api.Op, answer api.Answer) (*sdk.CallToolResult, e
 	}
 	result := &sdk.CallToolResult{
 		Meta: meta, IsError: answer.Refusal != nil || answer.Offer, Content: []sdk.Content{&sdk.TextContent{Text: string(text)}},
+	}
+	if !result.IsError && op.Parts != "" && len(text) > shownMax {
+		result.Content = append(result.Content, longNotice(op, len(text)))
 	}
 	if answer.Offer || !result.IsError && (op.IsList || len(text) <= structuredMax) {
 		result.StructuredContent = json.RawMessage(text)

@@ -52,7 +52,7 @@ func TestListsAreNeverNullAndAlwaysStructured(t *testing.T) {
 	}
 }
 
-func TestALargeFileIsSentOnce(t *testing.T) {
+func TestALargeFileIsSentOnceAndSaysHowToReadItInParts(t *testing.T) {
 	w := newWorld(t)
 	// Control characters are six bytes each in JSON: 72 KiB that the trial's 100 units can pay for.
 	content := strings.Repeat("\x01", 12<<10)
@@ -63,6 +63,10 @@ func TestALargeFileIsSentOnce(t *testing.T) {
 	w.call(w.owner, "aanet_write_file", `{"path":"big","content":`+string(escaped)+`}`).decode(t, &struct{}{})
 	var read struct{ Content string }
 	big := w.call(w.owner, "aanet_read_file", `{"path":"big"}`)
+	if len(big.Result.Content) != 2 || !strings.Contains(big.Result.Content[1].Text, "max_bytes 32768, then offset = next_offset") {
+		t.Fatalf("no word on how to read it in parts: %d texts", len(big.Result.Content))
+	}
+	big.Result.Content = big.Result.Content[:1]
 	if big.decode(t, &read); read.Content != content || big.Result.Structured != nil {
 		t.Errorf("%d bytes back, structured content: %v", len(read.Content), big.Result.Structured != nil)
 	}

@@ -35,12 +35,11 @@ func toolLists() map[api.Who][]*sdk.Tool {
 
 // toolOf describes one operation; the schemas are bytes, made once.
 func toolOf(op *api.Op, withKey bool) *sdk.Tool {
-	title := strings.TrimSuffix(op.Summary, ".")
 	tool := &sdk.Tool{
-		Name: op.Tool(), Title: title, Description: op.Doc,
-		InputSchema: schemaBytes(op.InputSchema(addedFields(op, withKey)...)),
+		Name: op.Tool(), Title: strings.TrimSuffix(op.Summary, "."), Description: op.Doc,
+		InputSchema: schemaBytes(op.ToolSchema(addedFields(op, withKey)...)),
 		Annotations: &sdk.ToolAnnotations{
-			Title: title, ReadOnlyHint: op.ReadOnly, IdempotentHint: op.Idempotent,
+			ReadOnlyHint: op.ReadOnly, IdempotentHint: op.Idempotent,
 			DestructiveHint: new(op.Destructive), OpenWorldHint: new(op.OpenWorld),
 		},
 	}
@@ -50,22 +49,19 @@ func toolOf(op *api.Op, withKey bool) *sdk.Tool {
 	return tool
 }
 
-func addedFields(op *api.Op, required bool) []*api.Field {
+func addedFields(op *api.Op, required bool) []api.Field {
 	if op.Who == api.Anyone {
 		return nil
 	}
-	key := &api.Field{Name: argKey, Required: required, Nullable: !required, Doc: "Your key."}
-	if !required {
-		key.Doc = "Another key than the connection's."
+	key := api.Field{Name: argKey, Required: required, Doc: "Your key."}
+	workspace := api.Field{Name: argWorkspace, Required: required, Doc: "Its id."}
+	if !required { // the instructions tell why
+		key.Doc, workspace.Doc = "Leave out.", ""
 	}
 	if !op.InWorkspace() {
-		return []*api.Field{key}
+		return []api.Field{key}
 	}
-	workspace := &api.Field{Name: argWorkspace, Required: required, Nullable: !required, Doc: "The workspace's id."}
-	if !required {
-		workspace.Doc = "The workspace's id; needed only with api_key."
-	}
-	return []*api.Field{key, workspace}
+	return []api.Field{key, workspace}
 }
 
 func schemaBytes(schema map[string]any) json.RawMessage {
