@@ -102,4 +102,28 @@ type PayoutFinding struct {
 	State PayoutState
 	// Reason says in one line what is missing or wrong, for the operator; empty with PayoutMade.
 	Reason string
+	// Steps are what was looked at, in order. One that is open ends them.
+	Steps []PayoutStep
+}
+
+// StepState is how one step of a check came out.
+type StepState int
+
+// The states of a step.
+const (
+	// StepOK: as it must be.
+	StepOK StepState = iota
+	// StepOpen: not known yet; the steps after it were not looked at.
+	StepOpen
+	// StepWrong: not as it must be, and it will stay so.
+	StepWrong
+)
+
+// PayoutStep is one thing that was compared about a payout.
+type PayoutStep struct {
+	// Name says what was compared: transaction, confirmations, outcome, time, amount or sender; unused is the desk's.
+	Name  string
+	State StepState
+	// Detail says in one line what was seen.
+	Detail string
 }

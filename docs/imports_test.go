@@ -15,7 +15,7 @@ var mayImport = map[string][]string{
 	"api/rest":              {"api", "api/negotiate", "api/web", "api/web/chart", "billing"},
 	"api/mcp":               {"api", "api/negotiate", "billing"},
 	"api/negotiate":         {},
-	"api/admin":             {"api", "api/operators", "api/web", "api/web/chart", "billing", "billing/chain", "billing/refunds", "billing/x402", "store", "webhooks"},
+	"api/admin":             {"api", "api/operators", "api/web", "api/web/chart", "billing", "billing/deposits", "billing/refunds", "billing/x402", "store", "webhooks"},
 	"api/operators":         {"api", "api/buckets", "store"},
 	"api/buckets":           {},
 	"api/web":               {"api/web/chart", "billing"},

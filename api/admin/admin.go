@@ -14,6 +14,8 @@ import (
 
 	"aanet/api/operators"
 	"aanet/api/web"
+	"aanet/billing/deposits"
+	"aanet/billing/refunds"
 	"aanet/store"
 )
 
@@ -36,6 +38,9 @@ const formBytesMax = 64 << 10
 type Options struct {
 	Store     *store.Store
 	Operators *operators.Service
+	// Refunds and Deposits are where money is decided.
+	Refunds  refunds.Desk
+	Deposits deposits.Desk
 	// PublicURL is where browsers reach the service; with https the cookies are for https only.
 	PublicURL string
 	// ClientAddr finds the address of a request's client behind trusted proxies.

@@ -4,6 +4,9 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/url"
+	"time"
+
+	"github.com/google/uuid"
 )
 
 // pageRows is how many rows a list shows.
@@ -11,6 +14,12 @@ const pageRows = 50
 
 // pager leads through a list by key: to its first page, and to the one behind the last row shown.
 type pager struct{ First, Next string }
+
+// placed is the key of lists in the order of time.
+type placed struct {
+	At time.Time
+	ID uuid.UUID
+}
 
 // afterParameter is where an address carries the key of the last row that was shown.
 const afterParameter = "after"

@@ -22,7 +22,8 @@ type route struct {
 
 // routes lists every address, page by page.
 func (d *door) routes() []route {
-	return slices.Concat(d.loginRoutes(), d.overviewRoutes())
+	return slices.Concat(d.loginRoutes(), d.overviewRoutes(), d.workspaceActRoutes(), d.refundRoutes(), d.depositRoutes(),
+		d.feedbackRoutes(), d.webhookRoutes(), d.peopleRoutes(), d.auditRoutes(), d.accountRoutes())
 }
 
 // nav is the menu. An entry that a role may not see is left out.
@@ -31,6 +32,13 @@ var nav = []struct {
 	least store.Role
 }{
 	{web.Link{Path: Root, Text: "Overview"}, store.RoleViewer},
+	{web.Link{Path: refundsPath, Text: "Refunds"}, store.RoleViewer},
+	{web.Link{Path: depositsPath, Text: "Deposits"}, store.RoleViewer},
+	{web.Link{Path: webhooksPath, Text: "Webhooks"}, store.RoleViewer},
+	{web.Link{Path: feedbackPath, Text: "Feedback"}, store.RoleViewer},
+	{web.Link{Path: operatorsPath, Text: "Operators"}, store.RoleAdmin},
+	{web.Link{Path: auditPath, Text: "Audit"}, store.RoleViewer},
+	{web.Link{Path: accountPath, Text: "Account"}, store.RoleViewer},
 }
 
 // guarded stands before every page: who is it, may he, does the post come from our own form.

@@ -101,7 +101,23 @@ func (v *visit) answer(status int, template, title, here string, data any) error
 
 // done are the messages after a change, by the name that the address carries: nobody can make a page say something else.
 var done = map[string]string{
-	"logged-out": "You are signed out.",
+	"logged-out":        "You are signed out.",
+	"blocked":           "The workspace is blocked.",
+	"unblocked":         "The workspace is no longer blocked.",
+	"credited":          "The units are in the balance.",
+	"refund-paid":       "The refund is recorded as paid.",
+	"refund-rejected":   "The refund is rejected; the units are back in the balance.",
+	"deposit-credited":  "The deposit is credited.",
+	"deposit-failed":    "The deposit is failed.",
+	"saved":             "Saved.",
+	"webhook-enabled":   "The webhook is enabled.",
+	"webhook-disabled":  "The webhook is disabled.",
+	"operator-created":  "The operator can sign in now.",
+	"operator-disabled": "The operator is disabled, and signed out everywhere.",
+	"operator-enabled":  "The operator can sign in again.",
+	"role-changed":      "The role is changed.",
+	"password-set":      "The password is set; all sessions of the operator have ended.",
+	"password-changed":  "Your password is changed; your other sessions have ended.",
 }
 
 // redirect leads to a page after a change, which then shows the message (of done) of that name.

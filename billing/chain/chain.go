@@ -54,7 +54,7 @@ var _ billing.Evidence = (*Chains)(nil)
 type family interface {
 	check(ctx context.Context) error
 	payment(ctx context.Context, q billing.PaymentQuery) (billing.PaymentFinding, error)
-	payout(ctx context.Context, q billing.PayoutQuery) ([]Step, error)
+	payout(ctx context.Context, q billing.PayoutQuery) ([]billing.PayoutStep, error)
 }
 
 // New checks the configuration; the error names every fault and no URL. Nothing is sent before the first question.
@@ -129,26 +129,17 @@ func (c *Chains) Payment(ctx context.Context, q billing.PaymentQuery) (billing.P
 
 // Payout tells whether a transaction paid a refund.
 func (c *Chains) Payout(ctx context.Context, q billing.PayoutQuery) (billing.PayoutFinding, error) {
-	steps, err := c.PayoutSteps(ctx, q)
-	if err != nil {
-		return billing.PayoutFinding{}, err
-	}
-	return findingOf(steps), nil
-}
-
-// PayoutSteps is Payout with every step that was looked at, in order, for people to read.
-func (c *Chains) PayoutSteps(ctx context.Context, q billing.PayoutQuery) ([]Step, error) {
 	f := c.families[q.Network]
 	if f == nil {
-		return nil, errNotCovered(q.Network)
+		return billing.PayoutFinding{}, errNotCovered(q.Network)
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	steps, err := f.payout(ctx, q)
 	if err != nil {
-		return nil, fmt.Errorf("payout on %s: %w", q.Network, err)
+		return billing.PayoutFinding{}, fmt.Errorf("payout on %s: %w", q.Network, err)
 	}
-	return steps, nil
+	return findingOf(steps), nil
 }
 
 func errNotCovered(network string) error {

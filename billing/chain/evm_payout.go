@@ -11,10 +11,10 @@ import (
 )
 
 // payout reads a transaction's receipt once it is deep enough, and what its Transfers did to the refund's wallet.
-func (e *evm) payout(ctx context.Context, q billing.PayoutQuery) ([]Step, error) {
+func (e *evm) payout(ctx context.Context, q billing.PayoutQuery) ([]billing.PayoutStep, error) {
 	transaction := strings.ToLower(strings.TrimSpace(q.Transaction))
 	if !wordForm.MatchString(transaction) {
-		return []Step{step("transaction", false, "not the hash of a transaction: 0x and 64 hexadecimal digits")}, nil
+		return []billing.PayoutStep{step("transaction", false, "not the hash of a transaction: 0x and 64 hexadecimal digits")}, nil
 	}
 	if err := e.identify(ctx); err != nil {
 		return nil, err
@@ -24,13 +24,13 @@ func (e *evm) payout(ctx context.Context, q billing.PayoutQuery) ([]Step, error)
 		return nil, err
 	}
 	if r == nil {
-		return []Step{open("transaction", "%s does not know the transaction yet", e.network.Name)}, nil
+		return []billing.PayoutStep{open("transaction", "%s does not know the transaction yet", e.network.Name)}, nil
 	}
 	head, err := e.block(ctx, "latest")
 	if err != nil {
 		return nil, err
 	}
-	steps := []Step{step("transaction", true, "it is in block %d", uint64(*r.Block))}
+	steps := []billing.PayoutStep{step("transaction", true, "it is in block %d", uint64(*r.Block))}
 	confirmed := uint64(0)
 	if *head.Number >= *r.Block {
 		confirmed = uint64(*head.Number-*r.Block) + 1

@@ -11,57 +11,35 @@ import (
 	"aanet/billing/x402"
 )
 
-// StepState is how one step of a check came out.
-type StepState int
-
-// The states of a step.
-const (
-	// StepOK: as it must be.
-	StepOK StepState = iota
-	// StepOpen: not known yet; the steps after it were not looked at.
-	StepOpen
-	// StepWrong: not as it must be, and it will stay so.
-	StepWrong
-)
-
-// Step is one thing that was compared about a payout.
-type Step struct {
-	// Name says what was compared: transaction, confirmations, outcome, time, amount or sender.
-	Name  string
-	State StepState
-	// Detail says in one line what was seen.
-	Detail string
-}
-
 // findingOf sums the steps up: one that is wrong outweighs one that is open.
-func findingOf(steps []Step) billing.PayoutFinding {
+func findingOf(steps []billing.PayoutStep) billing.PayoutFinding {
 	for _, s := range steps {
-		if s.State == StepOpen {
-			return billing.PayoutFinding{State: billing.PayoutPending, Reason: s.Detail}
+		if s.State == billing.StepOpen {
+			return billing.PayoutFinding{State: billing.PayoutPending, Reason: s.Detail, Steps: steps}
 		}
 	}
 	var wrong []string
 	for _, s := range steps {
-		if s.State == StepWrong {
+		if s.State == billing.StepWrong {
 			wrong = append(wrong, s.Detail)
 		}
 	}
 	if len(wrong) > 0 {
-		return billing.PayoutFinding{State: billing.PayoutWrong, Reason: strings.Join(wrong, "; ")}
+		return billing.PayoutFinding{State: billing.PayoutWrong, Reason: strings.Join(wrong, "; "), Steps: steps}
 	}
-	return billing.PayoutFinding{State: billing.PayoutMade}
+	return billing.PayoutFinding{State: billing.PayoutMade, Steps: steps}
 }
 
-func step(name string, ok bool, format string, args ...any) Step {
-	s := Step{Name: name, State: StepWrong, Detail: fmt.Sprintf(format, args...)}
+func step(name string, ok bool, format string, args ...any) billing.PayoutStep {
+	s := billing.PayoutStep{Name: name, State: billing.StepWrong, Detail: fmt.Sprintf(format, args...)}
 	if ok {
-		s.State = StepOK
+		s.State = billing.StepOK
 	}
 	return s
 }
 
-func open(name, format string, args ...any) Step {
-	return Step{Name: name, State: StepOpen, Detail: fmt.Sprintf(format, args...)}
+func open(name, format string, args ...any) billing.PayoutStep {
+	return billing.PayoutStep{Name: name, State: billing.StepOpen, Detail: fmt.Sprintf(format, args...)}
 }
 
 // movement is what one confirmed transaction did to balances of USDC, by wallet.
@@ -74,9 +52,9 @@ type movement struct {
 }
 
 // compare gives the steps that a confirmed transaction of either family must pass.
-func (m movement) compare(q billing.PayoutQuery, same func(a, b string) bool) []Step {
+func (m movement) compare(q billing.PayoutQuery, same func(a, b string) bool) []billing.PayoutStep {
 	if m.failed {
-		return []Step{step("outcome", false, "the transaction failed on the chain and moved nothing")}
+		return []billing.PayoutStep{step("outcome", false, "the transaction failed on the chain and moved nothing")}
 	}
 	// A block has whole seconds; a refund requested within one may be paid in it.
 	inTime := !m.at.Before(q.After.Truncate(time.Second))
@@ -91,7 +69,7 @@ func (m movement) compare(q billing.PayoutQuery, same func(a, b string) bool) []
 	case !senderOK:
 		sender = "paid by " + strings.Join(foreign, ", ") + ", which is not a payout wallet"
 	}
-	return []Step{
+	return []billing.PayoutStep{
 		step("outcome", true, "the transaction succeeded"),
 		step("time", inTime, "it is of %s, the refund was requested at %s", m.at.UTC().Format(time.RFC3339), q.After.UTC().Format(time.RFC3339)),
 		step("amount", m.received.String() == x402.Atomic(q.Amount), "%s received %s of the token's smallest units (10^-6 USDC), and must receive %s", q.To, m.received, x402.Atomic(q.Amount)),

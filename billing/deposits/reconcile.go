@@ -79,18 +79,11 @@ func (e *Engine) decide(ctx context.Context, d store.Deposit) error {
 	if e.Evidence == nil || !e.Evidence.Covers(d.Network) || !e.looks.due(d.ID, e.Now()) {
 		return nil
 	}
-	var p x402.Payment
-	if err := json.Unmarshal(d.Payment, &p); err != nil {
-		return fmt.Errorf("read its payment: %w", err)
-	}
-	payTo, err := receiverOf(p)
+	p, q, err := queryOf(d)
 	if err != nil {
 		return err
 	}
-	finding, err := e.Evidence.Payment(ctx, billing.PaymentQuery{
-		Network: p.Network, Payer: p.Payer, PayTo: payTo, Amount: p.Amount, Nonce: p.Nonce, ValidBefore: p.ValidBefore,
-		Payload: p.Payload, Since: d.CreatedAt, Hint: d.Transaction,
-	})
+	finding, err := e.Evidence.Payment(ctx, q)
 	if err != nil {
 		e.Log.WarnContext(ctx, "the chain does not tell what became of a deposit", "deposit", d.ID, "network", d.Network, "error", err.Error())
 		return nil
@@ -106,6 +99,18 @@ func (e *Engine) decide(ctx context.Context, d store.Deposit) error {
 	case billing.PaymentPending:
 	}
 	return nil
+}
+
+// queryOf is the question about a deposit's payment.
+func queryOf(d store.Deposit) (p x402.Payment, q billing.PaymentQuery, err error) {
+	if err := json.Unmarshal(d.Payment, &p); err != nil {
+		return p, q, fmt.Errorf("read its payment: %w", err)
+	}
+	payTo, err := receiverOf(p)
+	return p, billing.PaymentQuery{
+		Network: p.Network, Payer: p.Payer, PayTo: payTo, Amount: p.Amount, Nonce: p.Nonce, ValidBefore: p.ValidBefore,
+		Payload: p.Payload, Since: d.CreatedAt, Hint: d.Transaction,
+	}, err
 }
 
 // receiverOf is where a payment goes: as it was when it was made, whatever is configured now.

@@ -104,17 +104,23 @@ func onCurve(key []byte) bool {
 	return big.Jacobi(above.Mod(above.Mul(above, below), curvePrime), curvePrime) >= 0
 }
 
-// CheckTransaction tells whether a text has the form of a transaction of the network, and gives its one spelling.
+// TransactionError says that a text has not the form of a transaction of its network.
+type TransactionError struct{ Form string }
+
+func (e *TransactionError) Error() string { return "not a transaction: must be " + e.Form }
+
+// CheckTransaction tells whether a text has the form of a transaction of the network, and gives its one spelling. The
+// error is a *TransactionError.
 func (n Network) CheckTransaction(text string) (string, error) {
 	if n.IsSolana() {
 		if signature, ok := decodeBase58(text); !ok || len(signature) != solanaSignatureSize {
-			return "", errors.New("not a transaction of Solana: base58 of 64 bytes")
+			return "", &TransactionError{"base58 of 64 bytes"}
 		}
 		return text, nil
 	}
 	hash, ok := lowerHex(text, 32, 32)
 	if !ok || !strings.HasPrefix(text, "0x") {
-		return "", errors.New("not a transaction hash: 0x and 64 hex digits")
+		return "", &TransactionError{"0x and 64 hex digits"}
 	}
 	return hash, nil
 }

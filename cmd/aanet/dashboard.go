@@ -10,6 +10,8 @@ import (
 
 	"aanet/api/admin"
 	"aanet/api/operators"
+	"aanet/billing/deposits"
+	"aanet/billing/refunds"
 	"aanet/store"
 )
 
@@ -18,10 +20,15 @@ func (m *Main) dashboard(publicURL string, clientAddr func(*http.Request) netip.
 	if !m.config.Admin {
 		return nil
 	}
-	return admin.New(admin.Options{
+	o := admin.Options{
 		Store: m.store, Operators: operators.New(m.store, time.Now), PublicURL: publicURL, ClientAddr: clientAddr,
+		Refunds: refunds.Desk{Store: m.store, From: m.config.PayoutFrom}, Deposits: deposits.Desk{Store: m.store},
 		Now: time.Now, Log: m.log,
-	})
+	}
+	if m.chains != nil { // a nil pointer would not be a nil Evidence
+		o.Refunds.Evidence, o.Deposits.Evidence = m.chains, m.chains
+	}
+	return admin.New(o)
 }
 
 // devOperator is the account that aanet dev makes when there is none at all.

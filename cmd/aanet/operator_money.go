@@ -13,6 +13,7 @@ import (
 
 	"aanet/api"
 	"aanet/billing"
+	"aanet/billing/deposits"
 	"aanet/billing/refunds"
 	"aanet/billing/x402"
 	"aanet/store"
@@ -44,18 +45,15 @@ func runDeposits(ctx context.Context, p process, action string, args []string) e
 		return err
 	}
 	return withStore(ctx, p, func(s *store.Store) error {
-		d, err := s.FindDeposit(ctx, id)
-		if err != nil {
-			return err
-		}
-		to, transaction := store.DepositFailed, ""
+		desk, to := deposits.Desk{Store: s}, store.DepositFailed
+		var d store.Deposit
 		if action == "credit" {
 			to = store.DepositCredited
-			if transaction, err = checkedHash(d.Network, o.transaction); err != nil {
-				return err
-			}
+			d, err = desk.Credit(ctx, commandLine(o.reason), id, o.transaction)
+		} else {
+			d, err = desk.Fail(ctx, commandLine(o.reason), id)
 		}
-		if err := s.DecideDeposit(ctx, commandLine(o.reason), d, to, transaction); err != nil {
+		if err != nil {
 			return decided("deposit", err)
 		}
 		fmt.Fprintf(p.stdout, "deposit %s of %d units (workspace %s) is now %s\n", d.ID, d.Units, d.Workspace, to)
@@ -63,22 +61,13 @@ func runDeposits(ctx context.Context, p process, action string, args []string) e
 	})
 }
 
-func checkedHash(network, transaction string) (string, error) {
-	n, known := x402.NetworkOf(network)
-	if !known {
-		return "", fmt.Errorf("the network %q is not known", network)
-	}
-	hash, err := n.CheckTransaction(transaction)
-	if err != nil {
-		return "", fmt.Errorf("--tx: %w", err)
-	}
-	return hash, nil
-}
-
 // decided says in the operator's words why a move was refused.
 func decided(what string, err error) error {
 	var state *store.StateError
+	var transaction *x402.TransactionError
 	switch {
+	case errors.As(err, &transaction):
+		return fmt.Errorf("--tx: %w", err)
 	case !errors.As(err, &state):
 		return err
 	case what == "deposit" && (state.State == store.DepositReceived || state.State == store.DepositSettling):
