@@ -1,6 +1,9 @@
 package api
 
-import "net/http"
+import (
+	"net/http"
+	"strings"
+)
 
 // Bounds of a request on both doors.
 const (
@@ -15,7 +18,8 @@ func DecodeBody(body []byte) (map[string]any, *Refusal) {
 	case fault == nil:
 		return object, nil
 	case fault.overLimit:
-		return nil, &Refusal{Code: InvalidArgument, Detail: fault.detail}
+		message := strings.TrimSuffix(strings.TrimPrefix(fault.detail, "The input "), ".")
+		return nil, &Refusal{Code: InvalidArgument, Detail: fault.detail, Errors: []FieldFault{{"(input)", message}}}
 	default:
 		return nil, &Refusal{Code: Malformed, Detail: fault.detail}
 	}

@@ -122,6 +122,9 @@ func TestDecodeObjectLimits(t *testing.T) {
 		if got, fault := decodeObject([]byte(body)); got != nil || fault == nil || !fault.overLimit {
 			t.Errorf("%s: got %d fields, fault %+v", name, len(got), fault)
 		}
+		if _, refusal := DecodeBody([]byte(body)); refusal == nil || len(refusal.Errors) != 1 || refusal.Errors[0].Field != "(input)" {
+			t.Errorf("%s: the refusal %+v does not list its fault", name, refusal)
+		}
 	}
 }
 

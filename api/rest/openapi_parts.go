@@ -40,7 +40,38 @@ func problemSchema() object {
 			{Name: "fee", Schema: object{"type": "integer", "description": "With NOTHING_TO_REFUND: the fee in units."}},
 		},
 		"required": []string{"type", "title", "status", "code", "detail"},
+		"allOf":    fieldsOfCodes(),
 	}
+}
+
+// alwaysWith are the fields that a refusal with a code never lacks.
+var alwaysWith = []struct {
+	codes  []api.Code
+	fields []string
+}{
+	{[]api.Code{api.InvalidArgument}, []string{"errors"}},
+	{[]api.Code{api.Conflict}, []string{"current_etag"}},
+	{[]api.Code{api.LockHeld}, []string{"holder_subkey_id", "lease_expires_at"}},
+	{[]api.Code{api.InsufficientBalance, api.BudgetExceeded}, []string{"required", "available"}},
+	{[]api.Code{api.SpendLimitExceeded}, []string{"required", "available", "available_at"}},
+	{[]api.Code{api.RateLimited, api.Unavailable, api.PaymentUnsettled}, []string{"retry_after"}},
+	{[]api.Code{api.PaymentInvalid}, []string{"reason"}},
+	{[]api.Code{api.NothingToRefund}, []string{"refundable", "fee"}},
+}
+
+// fieldsOfCodes says alwaysWith as conditions of a schema.
+func fieldsOfCodes() (conditions []any) {
+	for _, with := range alwaysWith {
+		there := object{}
+		for _, name := range with.fields {
+			there[name] = object{}
+		}
+		conditions = append(conditions, object{
+			"if":   object{"properties": object{"code": object{"enum": with.codes}}, "required": []string{"code"}},
+			"then": object{"properties": there, "required": with.fields},
+		})
+	}
+	return conditions
 }
 
 // timestampReference is the schema of every timestamp in an answer.
