@@ -81,17 +81,22 @@ type PriceOut struct {
 }
 
 func getPricing(_ context.Context, c *Caller, _ struct{}) (PricingOut, error) {
+	return c.svc.Pricing(), nil
+}
+
+// Pricing is the price table and the limits in force.
+func (s *Service) Pricing() PricingOut {
 	out := PricingOut{
 		UnitUSD: billing.Units(1).USD(), UnitsPerUSD: int64(billing.PerUSD), WebhookAttempt: int64(billing.WebhookAttempt),
-		FileBytesMax: FileBytesMax, SubkeysMax: SubkeysMax, TrialUnits: int64(TrialGrant), TrialSeconds: int64(c.svc.config.TrialTTL.Seconds()),
-		RequestBodyBytes: BodyBytesMax, RequestHeaderSize: HeaderBytesMax, Limits: c.svc.config.Limits,
-		RefundFeesUSD: RefundFees{c.svc.config.RefundFees["base"].USD(), c.svc.config.RefundFees["solana"].USD()},
+		FileBytesMax: FileBytesMax, SubkeysMax: SubkeysMax, TrialUnits: int64(TrialGrant), TrialSeconds: int64(s.config.TrialTTL.Seconds()),
+		RequestBodyBytes: BodyBytesMax, RequestHeaderSize: HeaderBytesMax, Limits: s.config.Limits,
+		RefundFeesUSD: RefundFees{s.config.RefundFees["base"].USD(), s.config.RefundFees["solana"].USD()},
 	}
 	for _, name := range slices.Sorted(maps.Keys(billing.Prices)) {
 		price := billing.Prices[name]
 		out.Operations = append(out.Operations, PriceOut{name, int64(price.Base), int64(price.PerKiB)})
 	}
-	return out, nil
+	return out
 }
 
 // BalanceOut is the output of get_remaining_balance. Money is in units.

@@ -76,7 +76,7 @@ type DepositSum struct {
 // FeedbackSum is an open piece of feedback with a pledge.
 type FeedbackSum struct {
 	Title, Category string
-	PledgedUSD      string
+	Pledged         int64 // units
 	CreatedAt       time.Time
 }
 
@@ -136,7 +136,7 @@ func (s *Store) overviewWork(ctx context.Context, o *Overview) error {
 		return poolError(err)
 	}
 	o.Feedback, err = collect[FeedbackSum](ctx, s, `
-		select title, category, trim_scale(pledged_budget_usd)::text, created_at from feedback
+		select title, category, (pledged_budget_usd * 100000)::bigint, created_at from feedback
 		 where status = 'open' and pledged_budget_usd > 0 order by pledged_budget_usd desc, created_at desc limit 5`)
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"aanet/api"
 	"aanet/api/operators"
 	"aanet/api/web"
 	"aanet/billing/deposits"
@@ -41,6 +42,7 @@ type Options struct {
 	// Refunds and Deposits are where money is decided.
 	Refunds  refunds.Desk
 	Deposits deposits.Desk
+	Pricing  func() api.PricingOut // prices and limits in force
 	// PublicURL is where browsers reach the service; with https the cookies are for https only.
 	PublicURL string
 	// ClientAddr finds the address of a request's client behind trusted proxies.

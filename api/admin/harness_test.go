@@ -20,6 +20,8 @@ import (
 	"aanet/api/apitest"
 	"aanet/api/operators"
 	"aanet/api/rest"
+	"aanet/api/web"
+	"aanet/api/web/browsertest"
 	"aanet/store"
 )
 
@@ -71,11 +73,19 @@ func (h *house) serve(t *testing.T, change func(*house, *admin.Options)) {
 	t.Helper()
 	proxies := []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}
 	o := admin.Options{
-		Store: h.Store, Operators: h.operators, ClientAddr: rest.ClientAddr(proxies), Now: h.clock.now,
+		Store: h.Store, Operators: h.operators, Pricing: h.Service.Pricing, ClientAddr: rest.ClientAddr(proxies), Now: h.clock.now,
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 	var handler http.Handler
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, shared := range []web.Asset{web.Style, web.Mark} { // the REST door serves them
+			if shared.Is(r.URL.Path) {
+				shared.ServeHTTP(w, r)
+				return
+			}
+		}
+		handler.ServeHTTP(w, r)
+	}))
 	t.Cleanup(server.Close)
 	o.PublicURL = server.URL
 	if change != nil {
@@ -264,3 +274,5 @@ var (
 func (p page) text() string {
 	return strings.TrimSpace(spaces.ReplaceAllString(html.UnescapeString(tags.ReplaceAllString(p.body, " ")), " "))
 }
+
+func TestMain(m *testing.M) { browsertest.Main(m) }

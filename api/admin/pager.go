@@ -71,3 +71,33 @@ func (v *visit) query() url.Values {
 	query.Del("done")
 	return query
 }
+
+// before is the pager of a list that goes on before a number; 0: it does not.
+func (v *visit) before(next int64) (pager, error) {
+	if next == 0 {
+		return v.leading(nil)
+	}
+	return v.leading(next)
+}
+
+// behind is the pager of a list that goes on behind a name; nil: it does not.
+func (v *visit) behind(next *string) (pager, error) {
+	if next == nil {
+		return v.leading(nil)
+	}
+	return v.leading(*next)
+}
+
+// leading is a pager whose next page has this key; nil: there is none.
+func (v *visit) leading(key any) (pager, error) {
+	var p pager
+	if v.r.URL.Query().Has(afterParameter) {
+		p.First = v.without(afterParameter)
+	}
+	if key == nil {
+		return p, nil
+	}
+	text, err := json.Marshal(key)
+	p.Next = v.with(afterParameter, base64.RawURLEncoding.EncodeToString(text))
+	return p, err
+}

@@ -22,8 +22,8 @@ type route struct {
 
 // routes lists every address, page by page.
 func (d *door) routes() []route {
-	return slices.Concat(d.loginRoutes(), d.overviewRoutes(), d.workspaceActRoutes(), d.refundRoutes(), d.depositRoutes(),
-		d.feedbackRoutes(), d.webhookRoutes(), d.peopleRoutes(), d.auditRoutes(), d.accountRoutes())
+	return slices.Concat(d.loginRoutes(), d.overviewRoutes(), d.workspacesRoutes(), d.workspaceRoutes(), d.workspaceActRoutes(), d.refundRoutes(), d.depositRoutes(),
+		d.feedbackRoutes(), d.webhookRoutes(), d.peopleRoutes(), d.auditRoutes(), d.accountRoutes(), d.pricesRoutes())
 }
 
 // nav is the menu. An entry that a role may not see is left out.
@@ -32,10 +32,12 @@ var nav = []struct {
 	least store.Role
 }{
 	{web.Link{Path: Root, Text: "Overview"}, store.RoleViewer},
+	{web.Link{Path: workspacesPath, Text: "Workspaces"}, store.RoleViewer},
 	{web.Link{Path: refundsPath, Text: "Refunds"}, store.RoleViewer},
 	{web.Link{Path: depositsPath, Text: "Deposits"}, store.RoleViewer},
 	{web.Link{Path: webhooksPath, Text: "Webhooks"}, store.RoleViewer},
 	{web.Link{Path: feedbackPath, Text: "Feedback"}, store.RoleViewer},
+	{web.Link{Path: pricesPath, Text: "Prices"}, store.RoleViewer},
 	{web.Link{Path: operatorsPath, Text: "Operators"}, store.RoleAdmin},
 	{web.Link{Path: auditPath, Text: "Audit"}, store.RoleViewer},
 	{web.Link{Path: accountPath, Text: "Account"}, store.RoleViewer},

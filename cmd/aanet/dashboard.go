@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"time"
 
+	"aanet/api"
 	"aanet/api/admin"
 	"aanet/api/operators"
 	"aanet/billing/deposits"
@@ -16,14 +17,14 @@ import (
 )
 
 // dashboard makes the operators' pages; nil when they are turned off.
-func (m *Main) dashboard(publicURL string, clientAddr func(*http.Request) netip.Addr) http.Handler {
+func (m *Main) dashboard(svc *api.Service, publicURL string, clientAddr func(*http.Request) netip.Addr) http.Handler {
 	if !m.config.Admin {
 		return nil
 	}
 	o := admin.Options{
 		Store: m.store, Operators: operators.New(m.store, time.Now), PublicURL: publicURL, ClientAddr: clientAddr,
 		Refunds: refunds.Desk{Store: m.store, From: m.config.PayoutFrom}, Deposits: deposits.Desk{Store: m.store},
-		Now: time.Now, Log: m.log,
+		Pricing: svc.Pricing, Now: time.Now, Log: m.log,
 	}
 	if m.chains != nil { // a nil pointer would not be a nil Evidence
 		o.Refunds.Evidence, o.Deposits.Evidence = m.chains, m.chains

@@ -126,7 +126,7 @@ func (m *Main) doors(svc *api.Service, publicURL string) http.Handler {
 	})
 	return rest.New(svc, rest.Options{
 		PublicURL: publicURL, AllowedHosts: m.config.AllowedHosts, AllowedOrigins: m.config.AllowedOrigins,
-		TrustedProxies: m.config.TrustedProxies, MCP: mcpDoor, Admin: m.dashboard(publicURL, clientAddr), Ready: m.ready, Log: m.log, Metrics: metrics, Version: version,
+		TrustedProxies: m.config.TrustedProxies, MCP: mcpDoor, Admin: m.dashboard(svc, publicURL, clientAddr), Ready: m.ready, Log: m.log, Metrics: metrics, Version: version,
 	})
 }
 
