@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -194,12 +195,21 @@ func compileGo(t *testing.T, b snippets.Block) {
 	}
 	onePackageAtATime.Lock()
 	defer onePackageAtATime.Unlock()
-	vet := exec.CommandContext(t.Context(), "go", "vet", ".")
+	vet := exec.CommandContext(t.Context(), "go", append(append([]string{"vet"}, asThisWasBuilt()...), ".")...)
 	vet.Dir = folder
 	vet.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
 	if out, err := vet.CombinedOutput(); err != nil {
 		t.Errorf("line %d: %v\n%s", b.Line, err, out)
 	}
+}
+
+// asThisWasBuilt are the flags that let a compilation find in the cache what was compiled for these tests.
+func asThisWasBuilt() (flags []string) {
+	info, ok := debug.ReadBuildInfo()
+	if ok && slices.ContainsFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == "-race" && s.Value == "true" }) {
+		flags = append(flags, "-race")
+	}
+	return flags
 }
 
 // compilePython reads a program that needs packages which are not here.
