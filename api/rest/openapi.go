@@ -34,6 +34,7 @@ func OpenAPI() ([]byte, error) {
 			"description": "Shared files, locks and messages for agents that work together. Paths of files and names of locks may contain slashes, " +
 				"written as they are or as %2F. A HEAD request is a GET without the body and costs the same.",
 		},
+		"tags":    tagObjects(),
 		"servers": []any{object{"url": "/"}},
 		"paths":   paths,
 		"components": object{
@@ -73,7 +74,7 @@ func rootObject(operation object) object {
 
 func operationObject(named schemas, shared object, op *api.Op, id string) object {
 	o := object{
-		"operationId": id, "summary": op.Summary, "description": op.Doc,
+		"operationId": id, "summary": op.Summary, "description": op.Doc, "tags": []string{tagOf(op)},
 		"parameters": parameters(op), "responses": responses(named, shared, op),
 		"x-aanet-who": op.Who.String(), "x-aanet-units": priceText(op),
 		"security": []any{},

@@ -13,6 +13,8 @@ const config = await createConfig({
     "operation-operationId": "error",
     "operation-operationId-unique": "error",
     "operation-summary": "error",
+    "operation-tag-defined": "error",
+    "operation-singular-tag": "error",
     "operation-description": "error",
     "operation-2xx-response": "error",
     "operation-4xx-response": "error",
