@@ -18,15 +18,18 @@ ARGS        ?=
 # Runs a command with AANET_TEST_DATABASE_URL pointing at a private, throwaway Postgres.
 WITHPOSTGRES := go run ./store/storetest/withpostgres --
 
+# The official MCP suite, against the doors with its fixtures.
+CONFORMANCE := -tags conformance -timeout 5m ./api/mcp -run TestConformance
+
 # ST1005 wants errors to begin in lower case, and takes the name Postgres for a capitalized word.
 CHECKS := -checks=inherit,-ST1005
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench docs fuzz demo build
+.PHONY: help run test conformance lint bench docs fuzz demo build
 
 help: ## Show this list
 	@echo 'make TARGET, where TARGET is one of:'
-	@grep -hE '^[a-z]+:.*## ' '$(ROOT)Makefile' | sed -E 's/^([a-z]+):.*## /\1\t/' | while IFS="$$(printf '\t')" read -r name text; do printf '  %-7s %s\n' "$$name" "$$text"; done
+	@grep -hE '^[a-z]+:.*## ' '$(ROOT)Makefile' | sed -E 's/^([a-z]+):.*## /\1\t/' | while IFS="$$(printf '\t')" read -r name text; do printf '  %-11s %s\n' "$$name" "$$text"; done
 
 run: build ## Start the service with a Postgres of its own (ARGS="--listen 127.0.0.1:0")
 	@$(IN) exec bin/aanet dev $(ARGS)
@@ -38,11 +41,15 @@ test: ## Check and test everything on a private Postgres (one package: PKG=./sto
 		echo "== build $$race" && code=$$(go list -f '{{if .GoFiles}}{{.ImportPath}}{{end}}' $(PKG)) && \
 		{ test -z "$$code" || go build $$race -v $$code; } && \
 		echo '== vet' && go vet $$race $(PKG) && \
-		echo '== test' && $(WITHPOSTGRES) go test $$race -timeout $(TESTTIMEOUT) $(if $(RUN),-v -run '$(RUN)') $(PKG)
+		echo '== test' && $(WITHPOSTGRES) go test $$race -timeout $(TESTTIMEOUT) $(if $(RUN),-v -run '$(RUN)') $(PKG) \
+		$(if $(filter-out ./...,$(PKG))$(RUN),,&& echo '== conformance' && $(WITHPOSTGRES) go test $$race $(CONFORMANCE)/0.1.16)
+
+conformance: ## Run the official MCP conformance suite against the doors
+	@$(IN) AANET_TEST_NODE=1 $(WITHPOSTGRES) go test $(CONFORMANCE) -v -count=1
 
 lint: ## staticcheck, go vet, the rules of the SQL functions, and plpgsql_check on all of them
 	@$(IN) echo '== format' && deploy/tools/format.sh
-	@$(IN) echo '== vet' && go vet ./...
+	@$(IN) echo '== vet' && go vet ./... && go vet -tags conformance ./api/mcp
 	@$(IN) echo '== staticcheck' && go tool -modfile=deploy/tools/go.mod staticcheck $(CHECKS) ./...
 	@$(IN) echo '== layout and SQL rules' && go test ./docs/...
 	@$(IN) echo '== plpgsql_check' && $(WITHPOSTGRES) go run ./store/storetest/plpgsqlcheck

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,9 +25,11 @@ import (
 type world struct {
 	t        *testing.T
 	url      string
+	store    *store.Store
 	change   []func(*mcp.Options)
 	registry *prometheus.Registry
 	log      *bytes.Buffer
+	spoken   sync.Map // the protocol versions that clients named
 
 	workspace, owner, subkey, subkeyID string
 }
@@ -35,7 +38,8 @@ func newWorld(t *testing.T, change ...func(*mcp.Options)) *world {
 	t.Helper()
 	w := &world{t: t, log: &bytes.Buffer{}}
 	w.change = change
-	w.serve(w.open(storetest.Database(t)))
+	w.store = w.open(storetest.Database(t))
+	w.serve(w.store)
 
 	var made struct {
 		WorkspaceID string `json:"workspace_id"`
@@ -77,7 +81,13 @@ func (w *world) serve(s *store.Store) {
 	for _, c := range w.change {
 		c(&options)
 	}
-	server := httptest.NewServer(mcp.New(api.NewService(s, api.Config{TrialTTL: time.Hour}, time.Now, log), options))
+	door := mcp.New(api.NewService(s, api.Config{TrialTTL: time.Hour}, time.Now, log), options)
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if version := r.Header.Get("Mcp-Protocol-Version"); version != "" {
+			w.spoken.Store(version, true)
+		}
+		door.ServeHTTP(rw, r)
+	}))
 	w.t.Cleanup(server.Close)
 	w.url = server.URL
 }

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"aanet/api"
 )
 
@@ -87,15 +85,6 @@ func TestStatelessProtocol(t *testing.T) {
 	}
 }
 
-// bearer is a client's transport with a key.
-type bearer string
-
-func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("Authorization", "Bearer "+string(b))
-	return http.DefaultTransport.RoundTrip(r)
-}
-
 // example is one good call of a tool, in an order that works.
 type example struct{ Tool, Arguments string }
 
@@ -140,45 +129,4 @@ func (w *world) examples() []example {
 		{"aanet_revoke_subkey", fmt.Sprintf(`{"subkey_id":%q}`, w.subkeyID)},
 		{"aanet_delete_workspace", `{}`},
 	}
-}
-
-func TestTheGoClientListsAndCallsEveryTool(t *testing.T) {
-	w := newWorld(t)
-	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
-	session, err := client.Connect(t.Context(), &sdk.StreamableClientTransport{
-		Endpoint: w.url, HTTPClient: &http.Client{Transport: bearer(w.owner)},
-	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer session.Close()
-	list, err := session.ListTools(t.Context(), nil)
-	if err != nil || len(list.Tools) != len(api.Tools()) {
-		t.Fatalf("%d tools, %v", len(list.Tools), err)
-	}
-	// These need money and a facilitator; their own stories call them through this door.
-	called := map[string]bool{"aanet_deposit": true, "aanet_request_refund": true}
-	for _, e := range w.examples() {
-		result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: e.Tool, Arguments: json.RawMessage(e.Arguments)})
-		if err != nil || result.IsError {
-			t.Errorf("%s %s: %+v %v", e.Tool, e.Arguments, textOf(result), err)
-		}
-		called[e.Tool] = true
-	}
-	for _, tool := range list.Tools {
-		if !called[tool.Name] {
-			t.Errorf("%s has no example", tool.Name)
-		}
-	}
-	if _, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "aanet_nothing"}); err == nil || !strings.Contains(err.Error(), "unknown tool") {
-		t.Errorf("an unknown tool: %v", err)
-	}
-}
-
-func textOf(r *sdk.CallToolResult) string {
-	if r == nil || len(r.Content) == 0 {
-		return ""
-	}
-	text, _ := r.Content[0].(*sdk.TextContent)
-	return text.Text
 }
