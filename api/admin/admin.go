@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
-	"strings"
 	"time"
 
 	"aanet/api"
@@ -65,9 +64,6 @@ func New(o Options) http.Handler {
 	d := &door{
 		Options: o, cross: http.NewCrossOriginProtection(), cookies: cookiesFor(o.PublicURL),
 		pages: web.Parse(templateFiles, "templates/*.html"), mux: http.NewServeMux(),
-	}
-	if err := d.cross.AddTrustedOrigin(strings.TrimRight(o.PublicURL, "/")); err != nil {
-		o.Log.Warn("the public URL is no origin: posts are checked by the Host header alone", "error", err.Error())
 	}
 	for _, r := range d.routes() {
 		d.mux.HandleFunc(r.pattern, d.guarded(r))

@@ -22,6 +22,8 @@ import (
 	"aanet/api/rest"
 	"aanet/api/web"
 	"aanet/api/web/browsertest"
+	"aanet/billing/deposits"
+	"aanet/billing/refunds"
 	"aanet/store"
 )
 
@@ -59,7 +61,12 @@ func person(role store.Role) string { return string(role) + "@aanet.example" }
 // open makes a dashboard with one operator of each role. change may alter its options.
 func open(t *testing.T, change func(*house, *admin.Options)) *house {
 	t.Helper()
-	h := &house{World: apitest.New(t, apitest.Options{}), clock: &clock{at: time.Now()}}
+	return openWith(t, apitest.Options{}, change)
+}
+
+func openWith(t *testing.T, o apitest.Options, change func(*house, *admin.Options)) *house {
+	t.Helper()
+	h := &house{World: apitest.New(t, o), clock: &clock{at: time.Now()}}
 	h.operators = operators.New(h.Store, h.clock.now)
 	for _, role := range store.Roles() {
 		h.enrol(t, person(role), role)
@@ -73,7 +80,9 @@ func (h *house) serve(t *testing.T, change func(*house, *admin.Options)) {
 	t.Helper()
 	proxies := []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}
 	o := admin.Options{
-		Store: h.Store, Operators: h.operators, Pricing: h.Service.Pricing, ClientAddr: rest.ClientAddr(proxies), Now: h.clock.now,
+		Store: h.Store, Operators: h.operators, Pricing: h.Service.Pricing,
+		Refunds: refunds.Desk{Store: h.Store}, Deposits: deposits.Desk{Store: h.Store},
+		ClientAddr: seen(rest.ClientAddr(proxies)), Now: h.clock.now,
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 	var handler http.Handler
@@ -276,3 +285,15 @@ func (p page) text() string {
 }
 
 func TestMain(m *testing.M) { browsertest.Main(m) }
+
+// addressHeader is how a test comes from elsewhere: all its connections are from loopback.
+const addressHeader = "X-Test-Address"
+
+func seen(otherwise func(*http.Request) netip.Addr) func(*http.Request) netip.Addr {
+	return func(r *http.Request) netip.Addr {
+		if a, err := netip.ParseAddr(r.Header.Get(addressHeader)); err == nil {
+			return a
+		}
+		return otherwise(r)
+	}
+}

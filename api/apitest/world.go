@@ -150,7 +150,13 @@ type funds struct {
 // Workspace makes a workspace with so many units.
 func (w *World) Workspace(t testing.TB, units int64) *Workspace {
 	t.Helper()
-	made := w.Anyone(t, "create_workspace", Args{"label": "a story"})
+	return w.Labelled(t, "a story", units)
+}
+
+// Labelled makes a workspace with a label of its own.
+func (w *World) Labelled(t testing.TB, label string, units int64) *Workspace {
+	t.Helper()
+	made := w.Anyone(t, "create_workspace", Args{"label": label})
 	ws := w.workspace(made)
 	if units > 0 {
 		ws.Credit(t, units)
