@@ -94,3 +94,12 @@ func (h *house) fingerprint(t *testing.T) []string {
 		  from pg_tables where schemaname = 'public'`)
 	return strings.Split(text, "\n")
 }
+
+func mustID(t *testing.T, text string) uuid.UUID {
+	t.Helper()
+	id, err := uuid.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}

@@ -1,0 +1,108 @@
+package admin_test
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"aanet/api/web/browsertest"
+	"aanet/store"
+	"aanet/store/storetest"
+)
+
+func TestMain(m *testing.M) { browsertest.Main(m) }
+
+// everyPage are the pages that show what a tenant wrote, and those around them.
+func (f *furnished) everyPage(t *testing.T) []string {
+	t.Helper()
+	ws, refund, deposit, webhook := "/admin/workspaces/"+f.ws.ID, "/admin/refunds/"+f.refund.String(), "/admin/deposits/"+f.deposit.String(), "/admin/webhooks/"+f.webhook.String()
+	return []string{
+		"/admin/refunds", refund, refund + "?tx=" + transaction(), refund + "?tx=" + url.QueryEscape(evil), refund + "/reject",
+		"/admin/deposits", deposit, deposit + "/credit", deposit + "/fail", "/admin/webhooks", webhook, webhook + "/disable",
+		"/admin/feedback", "/admin/feedback/" + f.feedback.String(), ws + "/block", ws + "/unblock", ws + "/credit",
+		"/admin/operators", "/admin/operators/" + f.idOf(t, person(store.RoleAdmin)).String(), "/admin/audit",
+		"/admin/audit?actor=" + url.QueryEscape(evil), "/admin/account", "/admin/nowhere",
+	}
+}
+
+// spread puts hostile text where the service itself or an operator writes, too.
+func (f *furnished) spread(t *testing.T) {
+	t.Helper()
+	for _, statement := range []string{
+		`update webhooks set active = false, failures = 10, disabled_reason = $1, disabled_at = now()`,
+		`insert into webhook_attempts (workspace_id, delivery_id, webhook_id, log_seq, seq, event_type, attempt, started_at, finished, duration_ms, error)
+			select workspace_id, gen_random_uuid(), webhook_id, 1, 1, 'message', 1, now(), true, 15000, $1 from webhooks`,
+		`update deposits set reason = $1, facilitator = $1`,
+		`update feedback set notes = $1`,
+		`update operators set name = $1`,
+	} {
+		storetest.Exec(t, f.DSN, statement, evil)
+	}
+	if err := f.Store.Block(t.Context(), store.Act{By: evil, Reason: evil}, mustID(t, f.ws.ID), true); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Whatever a tenant writes is text: nothing of it is markup, and no link leads out of the dashboard.
+func TestHostileText(t *testing.T) {
+	f := furnish(t, nil)
+	f.spread(t)
+	b := f.as(t, store.RoleAdmin)
+	shown := 0
+	for _, path := range f.everyPage(t) {
+		p := b.get(path)
+		if p.status != 200 && path != "/admin/nowhere" {
+			t.Errorf("%s: %d %s", path, p.status, p.text())
+		}
+		if strings.Contains(p.body, "<img") || strings.Contains(p.body, "</script><script>") || strings.Contains(p.body, "onerror=alert(1)>") {
+			t.Errorf("%s holds markup of a tenant:\n%s", path, p.body)
+		}
+		shown += strings.Count(p.text(), "<img src=x onerror=alert(1)>")
+		for _, link := range regexp.MustCompile(`(?:href|src|action)="([^"]*)"`).FindAllStringSubmatch(p.body, -1) {
+			if !strings.HasPrefix(link[1], "/admin") && !strings.HasPrefix(link[1], "/assets/") && link[1] != "#main" {
+				t.Errorf("%s leads to %q", path, link[1])
+			}
+		}
+		if found := regexp.MustCompile(`(?i)<script(?:>| [^>]*>[^<])|\sstyle=|\son\w+="`).FindString(p.body); found != "" {
+			t.Errorf("%s has something inline: %s", path, found)
+		}
+	}
+	if shown < 15 {
+		t.Errorf("the text is shown %d times, so it is not tested", shown)
+	}
+}
+
+// Every page in a real browser, at both sizes, with the same text: no error on the console, nothing against the policy,
+// and no fault of accessibility.
+func TestPagesInABrowser(t *testing.T) {
+	f := furnish(t, nil)
+	f.spread(t)
+	for _, size := range browsertest.Sizes {
+		tab := browsertest.Open(t, size, browsertest.Light)
+		tab.Go(f.url + "/admin/login")
+		tab.Check()
+		tab.Shot("login")
+		tab.Fill("#email", person(store.RoleAdmin))
+		tab.Fill("#password", "not the password")
+		tab.Expect("401")
+		tab.Submit("main button", "Sign in")
+		tab.See(".flash", "is wrong")
+		tab.Fill("#password", password)
+		tab.Submit("main button", "Sign in")
+		tab.See("h1", "Overview")
+		for _, path := range f.everyPage(t) {
+			if path == "/admin/nowhere" {
+				tab.Expect("404")
+			}
+			tab.Go(f.url + path)
+			tab.Check()
+			tab.Shot(strings.NewReplacer("/", "-", f.ws.ID, "", f.refund.String(), "one", f.deposit.String(), "one", f.webhook.String(), "one", f.feedback.String(), "one").Replace(strings.TrimPrefix(path, "/admin/")))
+			tab.Prefer(browsertest.Dark)
+			tab.Shot(strings.NewReplacer("/", "-", f.ws.ID, "", f.refund.String(), "one", f.deposit.String(), "one", f.webhook.String(), "one", f.feedback.String(), "one").Replace(strings.TrimPrefix(path, "/admin/")))
+			tab.Prefer(browsertest.Light)
+		}
+		tab.Submit("header button", "Sign out")
+		tab.See("h1", "Sign in")
+	}
+}
