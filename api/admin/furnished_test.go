@@ -17,9 +17,6 @@ import (
 	"aanet/store/storetest"
 )
 
-// evil is text that would do something where it is not shown as text.
-const evil = `"><img src=x onerror=alert(1)></script><script>alert(2)</script>`
-
 const wallet = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 
 // furnished is a house with one of everything that an operator decides, made by a tenant who writes nothing but evil.

@@ -40,7 +40,6 @@ var nav = []struct {
 	{web.Link{Path: pricesPath, Text: "Prices"}, store.RoleViewer},
 	{web.Link{Path: operatorsPath, Text: "Operators"}, store.RoleAdmin},
 	{web.Link{Path: auditPath, Text: "Audit"}, store.RoleViewer},
-	{web.Link{Path: accountPath, Text: "Account"}, store.RoleViewer},
 }
 
 // guarded stands before every page: who is it, may he, does the post come from our own form.

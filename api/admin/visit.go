@@ -61,7 +61,7 @@ type view struct {
 }
 
 // Ago is how long something is past, as text.
-func (v view) Ago(at time.Time) string { return web.Span(max(v.now.Sub(at), 0)) }
+func (v view) Ago(at time.Time) string { return web.Span(max(v.now.Sub(at), time.Second)) }
 
 // May tells whether the operator's role includes another one.
 func (v view) May(role string) bool { return v.Me.Role.Includes(store.Role(role)) }
@@ -78,7 +78,8 @@ func (v *visit) answer(status int, template, title, here string, data any) error
 	}
 	if v.token != "" && v.me.ID != uuid.Nil {
 		w.Token = operators.FormToken(v.token)
-		w.Page.User, w.Page.Logout, w.Page.Token = v.me.Email+" ("+string(v.me.Role)+")", logoutPath, w.Token
+		w.Page.User, w.Page.Account = v.me.Email+" ("+string(v.me.Role)+")", accountPath
+		w.Page.Logout, w.Page.Token = logoutPath, w.Token
 		for _, link := range nav {
 			if v.me.Role.Includes(link.least) {
 				w.Page.Nav = append(w.Page.Nav, link.Link)

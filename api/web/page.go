@@ -17,15 +17,16 @@ var frame embed.FS
 
 // Page is what the frame shows around a page.
 type Page struct {
-	Title  string // of the window, before the name of the service
-	Area   string // beside the name, such as "operators"; empty on public pages
-	Home   string // where the name leads; empty: "/"
-	Nav    []Link
-	Here   string // the Path of the link in Nav that this page belongs to
-	Script string // the Path of the page's script, if it has one: see Live
-	User   string // who is signed in; empty: nobody
-	Logout string // where the form that signs out posts to
-	Token  string // that form's proof that it is ours; empty: it has none
+	Title   string // of the window, before the name of the service
+	Area    string // beside the name, such as "operators"; empty on public pages
+	Home    string // where the name leads; empty: "/"
+	Nav     []Link
+	Here    string // the Path of the link in Nav that this page belongs to
+	Script  string // the Path of the page's script, if it has one: see Live
+	User    string // who is signed in; empty: nobody
+	Account string // where the name leads; empty: nowhere
+	Logout  string // where the form that signs out posts to
+	Token   string // that form's proof that it is ours; empty: it has none
 }
 
 // Link is one of a page's main links. A Count above 0 is shown beside it: how many wait there.
