@@ -48,6 +48,7 @@ type Service struct {
 	failures *failures
 	drain    drain
 	lines    *lines
+	status   statusLook
 }
 
 // NewService makes the service. now is the clock of the rate limits and of the log; leases, trials and timestamps

@@ -73,6 +73,11 @@ func (d *door) fail(err error, c echo.Context) {
 		refusal = api.Refuse(api.Internal)
 	}
 	c.Set(codeKey, refusal.Code)
+	if refusal.Code == api.NotFound && wantsPage(c.Request()) {
+		if err := d.notFound(c); err == nil {
+			return
+		}
+	}
 	h := c.Response().Header()
 	if refusal.Code == api.Unauthenticated {
 		h.Set("WWW-Authenticate", "Bearer")

@@ -5,7 +5,6 @@ import (
 	"context"
 	"embed"
 	"fmt"
-	"html/template"
 	"net/http"
 	"strings"
 	texttemplate "text/template"
@@ -13,6 +12,7 @@ import (
 
 	"aanet/api"
 	"aanet/api/negotiate"
+	"aanet/api/web"
 
 	"github.com/labstack/echo/v4"
 )
@@ -30,6 +30,7 @@ type page struct {
 
 // about is what the templates show.
 type about struct {
+	Page       web.Page
 	URL        string // of the service, without a slash at its end
 	Version    string
 	Operations []described
@@ -44,31 +45,43 @@ type limitsShown struct {
 
 // newPages renders the pages. It panics on a template that does not fit: every start and every test finds that.
 func newPages(o Options) pages {
-	data := about{
-		URL: strings.TrimSuffix(o.PublicURL, "/"), Version: o.Version, Operations: describeAll(), Codes: describeCodes(),
-		Limits: limitsShown{api.FileBytesMax, api.BodyBytesMax, api.HeaderBytesMax, api.SubkeysMax},
-	}
+	data := newAbout(o)
 	openAPI, err := OpenAPI()
 	if err != nil {
 		panic(err)
 	}
-	css, err := pageFiles.ReadFile("pages/style.css")
-	if err != nil {
-		panic(err)
-	}
 	return pages{
-		"/":               {typeHTML, htmlPage("landing.html", data)},
-		"/docs":           {typeHTML, htmlPage("docs.html", data)},
-		"/docs/style.css": {"text/css; charset=utf-8", css},
-		"/openapi.json":   {typeJSON, openAPI},
-		"/AGENTS.md":      {"text/markdown; charset=utf-8", textPage("agents.md", data)},
-		"/llms.txt":       {typeText, textPage("llms.txt", data)},
+		"/docs":         {typeHTML, htmlPage("docs.html", data.at("Reference", "/docs"))},
+		"/openapi.json": {typeJSON, openAPI},
+		"/AGENTS.md":    {"text/markdown; charset=utf-8", textPage("agents.md", data)},
+		"/llms.txt":     {typeText, textPage("llms.txt", data)},
 	}
 }
 
+func newAbout(o Options) about {
+	return about{
+		URL: strings.TrimSuffix(o.PublicURL, "/"), Version: o.Version, Operations: describeAll(), Codes: describeCodes(),
+		Limits: limitsShown{api.FileBytesMax, api.BodyBytesMax, api.HeaderBytesMax, api.SubkeysMax},
+	}
+}
+
+// at gives what the frame shows around one of the pages.
+func (a about) at(title, path string) about {
+	a.Page = frameOf(title, path)
+	return a
+}
+
+func frameOf(title, path string) web.Page {
+	return web.Page{Title: title, Here: path, Nav: []web.Link{
+		{Path: "/docs", Text: "Reference"}, {Path: "/pricing", Text: "Pricing"}, {Path: "/status", Text: "Status"}, {Path: "/w", Text: "Your workspace"},
+	}}
+}
+
+var htmlTemplates = web.Parse(pageFiles, "pages/*.html")
+
 func htmlPage(name string, data any) []byte {
 	var b bytes.Buffer
-	if err := template.Must(template.ParseFS(pageFiles, "pages/"+name)).Execute(&b, data); err != nil {
+	if err := htmlTemplates.ExecuteTemplate(&b, name, data); err != nil {
 		panic(fmt.Sprintf("page %s: %v", name, err))
 	}
 	return b.Bytes()
@@ -89,7 +102,11 @@ func (d *door) addPages(e *echo.Echo) {
 	for path := range d.pages {
 		e.Match(readMethods, path, d.page)
 	}
+	e.Match(readMethods, "/", d.landing)
 	e.Match(readMethods, "/pricing", d.pricing)
+	e.Match(readMethods, "/status", d.status)
+	e.Match(readMethods, "/w", d.window)
+	e.Match(readMethods, "/assets/:file", d.asset)
 	e.Match(readMethods, healthPath, func(c echo.Context) error {
 		return sendJSON(c, http.StatusOK, typeJSON, map[string]string{"status": "ok"})
 	})
@@ -99,14 +116,10 @@ func (d *door) addPages(e *echo.Echo) {
 
 func (d *door) page(c echo.Context) error {
 	p := d.pages[c.Path()]
-	h := c.Response().Header()
-	h.Set("Content-Security-Policy", pagePolicy)
-	h.Set("Cache-Control", "public, max-age=300")
+	c.Response().Header().Set("Cache-Control", "public, max-age=300")
+	web.Protect(c.Response().Header(), web.Still)
 	return send(c, http.StatusOK, p.media, p.body)
 }
-
-// pagePolicy lets our pages load their one style sheet and nothing else.
-const pagePolicy = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // pricing shows the answer of get_pricing, to browsers as a page.
 func (d *door) pricing(c echo.Context) error {
@@ -117,8 +130,7 @@ func (d *door) pricing(c echo.Context) error {
 	if answer.Refusal != nil || !negotiate.Prefers(r.Header.Get("Accept"), "text/html", typeJSON) {
 		return d.answer(c, op, answer)
 	}
-	c.Response().Header().Set("Content-Security-Policy", pagePolicy)
-	return send(c, http.StatusOK, typeHTML, htmlPage("pricing.html", answer.Out))
+	return d.show(c, http.StatusOK, web.Still, "pricing.html", priced{frameOf("Pricing", "/pricing"), answer.Out.(api.PricingOut)})
 }
 
 // Health checks are for whoever runs the service: they are served to any host name.

@@ -2,6 +2,7 @@ package rest_test
 
 import (
 	"fmt"
+	"html"
 	"net/http"
 	"os"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 
 	"aanet/api"
 	"aanet/api/rest"
+	"aanet/api/web"
 )
 
 // Pages load nothing from elsewhere and run nothing, so that a policy can forbid both.
@@ -17,7 +19,7 @@ func TestPagesStandAlone(t *testing.T) {
 	s := start(t, nil)
 	outside := regexp.MustCompile(`(?i)(src|href|action)\s*=\s*["']?(https?:)?//|<script|<style|\sstyle=|\son\w+=|@import|url\(`)
 	links := regexp.MustCompile(`href="(/[^"#]*)"`)
-	for _, path := range []string{"/", "/docs", "/pricing"} {
+	for _, path := range []string{"/", "/docs", "/pricing", "/status"} {
 		page := s.call("GET", path, "", "Accept: text/html,*/*;q=0.8").is(200).has("Content-Type", "text/html; charset=utf-8")
 		if policy := page.header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; style-src 'self';") {
 			t.Errorf("%s: policy %q", path, policy)
@@ -26,13 +28,13 @@ func TestPagesStandAlone(t *testing.T) {
 			t.Errorf("%s has %q", path, found)
 		}
 		for _, link := range links.FindAllStringSubmatch(page.body, -1) {
-			s.call("GET", link[1], "").is(200)
+			s.call("GET", html.UnescapeString(link[1]), "").is(200)
 		}
 		if anchors(page.body) != "" {
 			t.Errorf("%s links to %s, which is not on it", path, anchors(page.body))
 		}
 	}
-	css := s.call("GET", "/docs/style.css", "").is(200).has("Content-Type", "text/css; charset=utf-8")
+	css := s.call("GET", web.Style.Path, "").has("Cache-Control", "public, max-age=31536000, immutable").is(200).has("Content-Type", "text/css; charset=utf-8")
 	if found := outside.FindString(css.body); found != "" {
 		t.Errorf("the style sheet has %q", found)
 	}

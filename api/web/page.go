@@ -48,7 +48,8 @@ func (Page) Mark() string { return Mark.Path }
 //	when .Time          a <time> in UTC to the second; "never" for nil and zero
 //	span .Duration      3 h 12 min
 //	bytes 1536          1.5 KiB
-var Funcs = template.FuncMap{"number": Number, "usd": USD, "when": When, "span": Span, "bytes": Bytes}
+//	grouped "1234.50"   1,234.50
+var Funcs = template.FuncMap{"number": Number, "usd": USD, "when": When, "span": Span, "bytes": Bytes, "grouped": chart.Grouped}
 
 // Parse reads templates and joins them with the frame. It panics on one that does not fit: every start and every test
 // finds that.

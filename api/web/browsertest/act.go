@@ -49,20 +49,32 @@ func (tab *Tab) Count(selector string) int {
 	return Eval[int](tab, fmt.Sprintf(`[...document.querySelectorAll(%s)].filter(e => e.checkVisibility({visibilityProperty: true})).length`, quote(selector)))
 }
 
-// Click clicks with the mouse in the middle of the first visible element of a selector that shows a text. It fails when
-// something else lies over it.
+// Click clicks with the mouse in the middle of the first visible element of a selector that shows a text. It waits until
+// nothing else lies over it. A page that moves may slip away under the mouse: a click that hit something else is made again.
 func (tab *Tab) Click(selector, text string) {
 	tab.t.Helper()
 	element := find(selector, text)
-	tab.Until(fmt.Sprintf("%s with %q to be free for a click", selector, text), fmt.Sprintf(`(() => {
-		const e = %s
-		if (!e || e.disabled) return false
-		e.scrollIntoView({block: "center", behavior: "instant"})
-		const b = e.getBoundingClientRect(), top = document.elementFromPoint(b.x + b.width / 2, b.y + b.height / 2)
-		return top && (e.contains(top) || top.contains(e))
-	})()`, element))
-	place := Eval[[]float64](tab, fmt.Sprintf(`(() => { const b = %s.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2] })()`, element))
-	tab.do("click", chromedp.MouseClickXY(place[0], place[1]))
+	ctx, cancel := context.WithTimeout(tab.ctx, patience)
+	defer cancel()
+	for ctx.Err() == nil {
+		tab.Until(fmt.Sprintf("%s with %q to be free for a click", selector, text), fmt.Sprintf(`(() => {
+			const e = %s
+			if (!e || e.disabled) return false
+			e.scrollIntoView({block: "center", behavior: "instant"})
+			const b = e.getBoundingClientRect(), top = document.elementFromPoint(b.x + b.width / 2, b.y + b.height / 2)
+			if (!top || !e.contains(top) && !top.contains(e)) return false
+			window.clickAt = [b.x + b.width / 2, b.y + b.height / 2]
+			window.clickMissed = false
+			addEventListener("click", c => { window.clickMissed = !(%[1]s)?.contains(c.target) }, {capture: true, once: true})
+			return true
+		})()`, element))
+		place := Eval[[]float64](tab, "window.clickAt")
+		tab.do("click", chromedp.MouseClickXY(place[0], place[1]))
+		if missed, err := tryEval[bool](tab, "!!window.clickMissed"); err != nil || !missed { // an error: the page is left already
+			return
+		}
+	}
+	tab.t.Fatalf("%s: %s with %q slips away from every click", tab.size.Name, selector, text)
 }
 
 // Submit clicks like Click and waits for the page that this loads.

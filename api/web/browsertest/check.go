@@ -62,7 +62,7 @@ const heightMost = 5000
 // AANET_TEST_ARTIFACTS, or else to that of the test's artifacts.
 func (tab *Tab) Shot(name string) {
 	tab.t.Helper()
-	height := Eval[float64](tab, "document.documentElement.scrollHeight")
+	height := Eval[float64](tab, "window.scrollTo(0, 0), document.documentElement.scrollHeight")
 	beyond := true
 	var picture []byte
 	tab.do("take a screenshot", chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {

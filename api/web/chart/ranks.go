@@ -10,6 +10,7 @@ import (
 type Rank struct {
 	Name   string
 	Value  float64
+	Text   string // in place of the number, such as exact dollars
 	Note   string // beside the number, such as a second unit
 	Colour int    // 0 to 5
 }
@@ -34,6 +35,9 @@ func Ranks(title string, write func(float64) string, ranks ...Rank) template.HTM
 		bar := rankBar{Name: clean(r.Name), Number: "–", Note: clean(r.Note), Width: "0", Colour: r.Colour % colours}
 		if finite(r.Value) {
 			bar.Number = write(r.Value)
+		}
+		if r.Text != "" {
+			bar.Number = clean(r.Text)
 		}
 		if finite(r.Value) && r.Value > 0 {
 			bar.Width = coordinate(max(1000*(r.Value/most), 1))
