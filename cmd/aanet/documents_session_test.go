@@ -29,6 +29,7 @@ type session struct {
 	dsn      string
 	receiver *httptest.Server
 	folder   string
+	packages string // of npm; "" when the document installs none
 	script   strings.Builder
 	steps    []*step
 }
@@ -95,6 +96,9 @@ func (s *session) add(b snippets.Block, text, language, shown string) {
 	fmt.Fprintf(&s.script, "echo %d >step; "+run+" >%s 2>%[3]s.err"+end, n, file, it.output)
 	if language == "ts" || strings.Contains(text, "node ") {
 		s.link("node", programs.Node24(s.t))
+	}
+	if strings.Contains(text, "npm install ") {
+		s.packages = programs.Packages(s.t, "mcp-clients", os.DirFS(filepath.Join(repository, "api", "mcp", "testdata", "node")))
 	}
 	if language == "python" || strings.Contains(text, "python3 ") {
 		s.link("python3", programs.Python(s.t))

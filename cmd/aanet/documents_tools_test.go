@@ -47,6 +47,17 @@ curl -s --fail-with-body "${names[1]}" -H "$header" -H 'Content-Type: applicatio
 echo "Added HTTP MCP server ${names[0]}"
 `
 
+// npmInstalled stands for npm: of what "npm install NAME@VERSION" asks for it takes what the tests have installed.
+const npmInstalled = `#!/usr/bin/env bash
+set -euo pipefail
+[ "$1" = install ]; shift
+for wanted; do
+  name=${wanted%@*} folder=$PACKAGES/node_modules/${wanted%@*}
+  [ "$name@$(jq -r .version "$folder/package.json")" = "$wanted" ] || { echo "not installed: $wanted" >&2; exit 1; }
+done
+ln -sfn "$PACKAGES/node_modules" node_modules
+`
+
 // prepare fills the folder that the document is played in: the programs it calls, and the folders it names.
 func (s *session) prepare() {
 	s.t.Helper()
@@ -58,7 +69,7 @@ func (s *session) prepare() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for name, text := range map[string]string{"aanet": fmt.Sprintf("#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", asCommand, self), "claude": claudeCode} {
+	for name, text := range map[string]string{"aanet": fmt.Sprintf("#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", asCommand, self), "claude": claudeCode, "npm": npmInstalled} {
 		if err := os.WriteFile(filepath.Join(bin, name), []byte(text), 0o755); err != nil {
 			s.t.Fatal(err)
 		}
@@ -82,7 +93,7 @@ func (s *session) link(name, program string) {
 func (s *session) environment() []string {
 	return []string{
 		"PATH=" + filepath.Join(s.folder, "bin") + ":" + os.Getenv("PATH"), "HOME=" + s.folder, "TMPDIR=" + s.folder, "LANG=C.UTF-8", "NO_COLOR=1",
-		"REPOSITORY=" + repository, "DATABASE_URL=" + s.dsn, "NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1",
+		"REPOSITORY=" + repository, "PACKAGES=" + s.packages, "DATABASE_URL=" + s.dsn, "NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1",
 	}
 }
 

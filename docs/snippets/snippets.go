@@ -138,10 +138,26 @@ func Steps(text string) ([]Step, error) {
 }
 
 // Matches tells whether a program printed what a document shows. "…" stands for any text within a line, and alone on a
-// line for any number of lines. Blanks at the ends of lines do not count.
+// line for any number of lines, none included. Blanks at the ends of lines do not count.
 func Matches(shown, printed string) bool {
 	pattern := regexp.QuoteMeta(tidy(shown))
-	pattern = regexp.MustCompile(`(?m)^…$`).ReplaceAllString(pattern, `(?s:.*?)`)
+	for {
+		before, after, found := strings.Cut("\n"+pattern+"\n", "\n…\n")
+		if !found {
+			break
+		}
+		before, after = strings.TrimPrefix(before, "\n"), strings.TrimSuffix(after, "\n")
+		switch {
+		case before == "" && after == "":
+			pattern = `(?s:.*)`
+		case before == "":
+			pattern = `(?s:(?:.*\n)?)` + after
+		case after == "":
+			pattern = before + `(?s:(?:\n.*)?)`
+		default:
+			pattern = before + `\n(?s:(?:.*\n)?)` + after
+		}
+	}
 	pattern = strings.ReplaceAll(pattern, "…", ".*?")
 	return regexp.MustCompile("^" + pattern + "$").MatchString(tidy(printed))
 }

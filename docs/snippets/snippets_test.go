@@ -53,7 +53,9 @@ func TestMatches(t *testing.T) {
 		want           bool
 	}{
 		{"a\n", "a", true}, {"a", "b", false}, {"a", "ab", false}, {"a…c", "abc", true}, {"a…c", "a\nc", false}, {"a\n…\nd\n", "a\nb\nc\nd\n\n", true},
-		{"a\n…\nd", "a\nb\nc", false}, {"a  ", "a", true}, {"a.c", "abc", false}, {`{"id":"…"}`, `{"id":"x"}`, true}, {"…", "any\nthing", true}, {"", "x", false},
+		{"a\n…\nd", "a\nb\nc", false}, {"a  ", "a", true}, {"a.c", "abc", false}, {`{"id":"…"}`, `{"id":"x"}`, true}, {"…", "any\nthing", true},
+		{"…\nb", "b", true}, {"…\nb", "a\na\nb", true}, {"…\nb", "ab", false}, {"a\n…", "a", true}, {"a\n…", "a\nb\nc", true}, {"a\n…", "ab", false},
+		{"a\n…\nb", "a\nb", true}, {"a\n…\nb\n…\nc", "a\nx\nb\nc", true}, {"a\n…\nb", "a\nxb", false}, {"", "x", false},
 	} {
 		if got := Matches(c.shown, c.printed); got != c.want {
 			t.Errorf("%q shown, %q printed: %v", c.shown, c.printed, got)
