@@ -76,7 +76,6 @@ type examples struct {
 	Refusals map[string]any          `json:"refusals"` // by code: the first one met
 
 	t     *testing.T
-	door  *exampleDoor
 	names map[string]string
 }
 
