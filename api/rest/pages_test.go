@@ -126,8 +126,12 @@ func TestPagesForAgentsStayShort(t *testing.T) {
 		if n > most {
 			t.Errorf("%s has %d bytes; %d are meant to be enough", path, n, most)
 		}
-		if row := fmt.Sprintf("| `%s` | %d |", path, n); !strings.Contains(string(told), row) {
-			t.Errorf("docs/clients.md does not say %q: count its tokens anew", row)
+		var said int
+		if _, row, found := strings.Cut(string(told), "| `"+path+"` | "); found {
+			_, err = fmt.Sscan(row, &said)
+		}
+		if err != nil || n*10 < said*9 || n*10 > said*11 {
+			t.Errorf("%s has %d bytes, and docs/clients.md says %d: count its tokens anew", path, n, said)
 		}
 	}
 }
