@@ -151,9 +151,13 @@ const structuredMax = 64 << 10
 // more than 50,000 characters into a file.
 const shownMax = 50_000
 
-// longNotice follows a result that many clients would cut.
-func longNotice(op *api.Op, size int) sdk.Content {
-	return &sdk.TextContent{Text: fmt.Sprintf("This result has %d bytes, of which many clients show a model only a part. %s", size, op.Parts)}
+// withNotice puts how to get a long result in parts before everything else in it, where it is read even if the rest is cut.
+func withNotice(op *api.Op, object []byte) ([]byte, error) {
+	notice, err := encode(fmt.Sprintf("This result has %d bytes, of which many clients show a model only a part. %s", len(object), op.Parts))
+	if err != nil {
+		return nil, err
+	}
+	return append(append([]byte(`{"notice":`), append(notice, ',')...), object[1:]...), nil
 }
 
 // result shows an answer: the object as text and, on success, as structured content too.
@@ -168,14 +172,14 @@ func (in *inbound) result(op *api.Op, answer api.Answer) (*sdk.CallToolResult, e
 	}
 	maps.Copy(meta, answer.Meta)
 	text, err := encode(shown)
+	if err == nil && answer.Refusal == nil && op.Parts != "" && len(text) > shownMax {
+		text, err = withNotice(op, text)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("result of %s: %w", op.Name, err)
 	}
 	result := &sdk.CallToolResult{
 		Meta: meta, IsError: answer.Refusal != nil || answer.Offer, Content: []sdk.Content{&sdk.TextContent{Text: string(text)}},
-	}
-	if !result.IsError && op.Parts != "" && len(text) > shownMax {
-		result.Content = append(result.Content, longNotice(op, len(text)))
 	}
 	if answer.Offer || !result.IsError && (op.IsList || len(text) <= structuredMax) {
 		result.StructuredContent = json.RawMessage(text)
