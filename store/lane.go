@@ -36,6 +36,10 @@ func newLane(config *pgconn.Config, statements *sync.Map, metrics *laneMetrics, 
 	own.RuntimeParams["lock_timeout"] = fmt.Sprint(lockTimeout.Milliseconds())
 	own.RuntimeParams["statement_timeout"] = fmt.Sprint(statementTimeout.Milliseconds())
 	own.RuntimeParams["idle_in_transaction_session_timeout"] = "20000"
+	// Calls look for single rows. A walk along the index meets the version that counts first and stops there; these would
+	// visit all the old ones that a snapshot keeps, and the planner likes them for tables that are small or new.
+	own.RuntimeParams["enable_bitmapscan"] = "off"
+	own.RuntimeParams["enable_seqscan"] = "off"
 	return &lane{config: own, queue: newQueue(), metrics: metrics, statements: statements, blocked: map[uuid.UUID]time.Time{}}
 }
 

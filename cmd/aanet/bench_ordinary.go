@@ -34,7 +34,7 @@ func writeOrdinary(ctx context.Context, pool *pgxpool.Pool, t target, path, cont
 	etag := fmt.Sprintf("v%x", seq)
 	_, err = tx.Exec(ctx, `
 		insert into files (workspace_id, path, etag, size, body, created_at, updated_at) values ($1, $2, $3, $4, $5, $6, $6)
-		on conflict (workspace_id, path) do update
+		on conflict (workspace_id, path, era) do update
 		   set etag = excluded.etag, size = excluded.size, body = excluded.body, chunks = 0, updated_at = excluded.updated_at`,
 		t.workspace, path, etag, len(content), content, ts)
 	if err != nil {

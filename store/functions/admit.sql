@@ -48,6 +48,7 @@ begin
         return a;
     end if;
     a.seq := (a.t).seq + 1;
+    a.era := -(a.seq >> 10); -- migrations/0008_hot_rows.up.sql
     a.is_owner := a.subkey_id is null;
     if revoked is not null then
         a.code := 'UNAUTHENTICATED';

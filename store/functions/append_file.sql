@@ -43,11 +43,11 @@ begin
             insert into files (workspace_id, path, etag, size, body, created_at, updated_at)
             values (p_workspace, p_path, etag, p_size, p_content, a.ts, a.ts);
         elsif old_chunks = 0 and old_size < 4096 then
-            update files f set etag = append_file.etag, size = f.size + p_size, body = f.body || p_content, updated_at = a.ts
+            update files f set etag = append_file.etag, size = f.size + p_size, body = f.body || p_content, updated_at = a.ts, era = a.era
              where f.workspace_id = p_workspace and f.ctid = old_at;
         else
             insert into file_chunks (workspace_id, path, seq, body) values (p_workspace, p_path, a.seq, p_content);
-            update files f set etag = append_file.etag, size = f.size + p_size, chunks = f.chunks + 1, updated_at = a.ts
+            update files f set etag = append_file.etag, size = f.size + p_size, chunks = f.chunks + 1, updated_at = a.ts, era = a.era
              where f.workspace_id = p_workspace and f.ctid = old_at;
             if old_chunks % 64 = 63 then
                 perform merge_chunks(p_workspace, p_path);

@@ -44,11 +44,11 @@ begin
     if a.subkey_id is not null and (a.cost > 0 or a.last_used_at is null or a.last_used_at < a.ts - interval '1 second') then
         -- By its place: nobody else moves a key's row while the workspace row is held.
         if a.limits is null or a.cost = 0 then
-            update keys set spent = spent + a.cost, last_used_at = a.ts
+            update keys set spent = spent + a.cost, last_used_at = a.ts, era = a.era
              where workspace_id = t.workspace_id and ctid = a.key_at returning ctid into a.key_at;
         else
             a := spend_in_windows(a);
-            update keys set spent = spent + a.cost, last_used_at = a.ts, limits = a.limits
+            update keys set spent = spent + a.cost, last_used_at = a.ts, limits = a.limits, era = a.era
              where workspace_id = t.workspace_id and ctid = a.key_at returning ctid into a.key_at;
         end if;
         if not found then

@@ -40,7 +40,7 @@ begin
             insert into files (workspace_id, path, etag, size, body, created_at, updated_at)
             values (p_workspace, p_path, etag, p_size, p_content, a.ts, a.ts);
         else
-            update files f set etag = write_file.etag, size = p_size, body = p_content, chunks = 0, updated_at = a.ts
+            update files f set etag = write_file.etag, size = p_size, body = p_content, chunks = 0, updated_at = a.ts, era = a.era
              where f.workspace_id = p_workspace and f.ctid = old_at;
             if old_chunks > 0 then
                 delete from file_chunks c where c.workspace_id = p_workspace and c.path = p_path;
