@@ -41,7 +41,8 @@ func writeOrdinary(ctx context.Context, pool *pgxpool.Pool, t target, path, cont
 		return fmt.Errorf("write: %w", err)
 	}
 	_, err = tx.Exec(ctx, `
-		update workspaces set balance = balance - $2, granted = greatest(granted - $2, 0), spent = spent + $2, seq = $3, last_ts = $4
+		update workspaces set balance = balance - $2, granted = greatest(granted - $2, 0), spent = spent + $2, seq = $3, last_ts = $4,
+		       changed_hour = date_bin('1 hour', $4, 'epoch')
 		 where workspace_id = $1`, t.workspace, price, seq, ts)
 	if err != nil {
 		return fmt.Errorf("charge: %w", err)

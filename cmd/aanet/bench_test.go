@@ -211,7 +211,7 @@ func TestOrdinaryTransactionDoesTheSameWork(t *testing.T) {
 	rowsOf := func(one target) (rows string) {
 		err := pool.QueryRow(ctx, `
 			select jsonb_pretty(jsonb_build_array(
-			    (select to_jsonb(w) - '{workspace_id,created_at,last_ts,refusal_at}'::text[] from workspaces w where workspace_id = $1),
+			    (select to_jsonb(w) - '{workspace_id,created_at,last_ts,refusal_at,changed_hour}'::text[] from workspaces w where workspace_id = $1),
 			    (select jsonb_agg(to_jsonb(k) - '{workspace_id,key_hash,subkey_id,last_used_at,era}'::text[] || jsonb_build_object('used', last_used_at is not null))
 			       from keys k where workspace_id = $1),
 			    (select jsonb_agg(to_jsonb(f) - '{workspace_id,created_at,updated_at,era}'::text[]) from files f where workspace_id = $1),
