@@ -88,7 +88,7 @@ func TestOwnersWindow(t *testing.T) {
 				tab.See("#keys", a.label)
 			}
 			tab.See("#held", "8")
-			tab.See("#locks tr", "59 min")
+			tab.Until("leases that run down", `/\d+ min \d+ s/.test(document.getElementById("locks").innerText)`)
 			s.call("DELETE", s.at("/locks/"+url.PathEscape("task 1 of writer")), "", w.as(1)).is(200)
 			tab.Gone("#locks tr", "task 1 of writer")
 			readFiles(tab)

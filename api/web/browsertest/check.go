@@ -16,7 +16,7 @@ import (
 var checks string
 
 // focusMost is how many stops of the focus are walked to; all further ones are only looked at.
-const focusMost = 60
+const focusMost = 40
 
 // Check fails the test for what makes the page hard to use: fields, links, buttons or images without a name, headings out
 // of order, contrast under 4.5:1 in either colour scheme, something that the keyboard does not reach in order or that
