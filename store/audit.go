@@ -35,7 +35,7 @@ type AuditRow struct {
 	Actor         string
 	Operator      *uuid.UUID
 	Action        string // such as refund.pay
-	SubjectKind   string // what Subject is: workspace, refund, deposit, webhook, feedback or operator
+	SubjectKind   string // what Subject is: workspace, refund, deposit, webhook, feedback, operator or jobs
 	Subject       string
 	Workspace     *uuid.UUID
 	Reason        string
@@ -74,6 +74,14 @@ func (s *Store) LastAct(ctx context.Context, subject string) (AuditRow, bool, er
 		return AuditRow{}, false, err
 	}
 	return rows[0], true, nil
+}
+
+// RecordAct writes down an action whose effect is in nobody's hands here, before it is asked for. asked is what for, as
+// JSON; nil: nothing more than the subject says.
+func (s *Store) RecordAct(ctx context.Context, act Act, action, kind, subject string, asked any) error {
+	return s.audited(ctx, act, func(pgx.Tx) (entry, error) {
+		return entry{action: action, kind: kind, subject: subject, after: asked}, nil
+	})
 }
 
 // entry is what an action on the pool tells the audit log beside who did it.

@@ -42,6 +42,8 @@ type Options struct {
 	Refunds  refunds.Desk
 	Deposits deposits.Desk
 	Pricing  func() api.PricingOut // prices and limits in force
+	// Jobs are River's own pages, made for JobsPath; nil: there are none.
+	Jobs http.Handler
 	// PublicURL is where browsers reach the service; with https the cookies are for https only.
 	PublicURL string
 	// ClientAddr finds the address of a request's client behind trusted proxies.

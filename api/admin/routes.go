@@ -20,10 +20,13 @@ type route struct {
 	serve   func(*visit) error
 }
 
+// byScript tells that it is called by River's script, which has no form token, and must show where it comes from instead.
+func (r route) byScript() bool { return strings.Contains(r.pattern, " "+JobsPath+"/") }
+
 // routes lists every address, page by page.
 func (d *door) routes() []route {
 	return slices.Concat(d.loginRoutes(), d.overviewRoutes(), d.workspacesRoutes(), d.workspaceRoutes(), d.workspaceActRoutes(), d.refundRoutes(), d.depositRoutes(),
-		d.feedbackRoutes(), d.webhookRoutes(), d.peopleRoutes(), d.auditRoutes(), d.accountRoutes(), d.pricesRoutes())
+		d.feedbackRoutes(), d.webhookRoutes(), d.peopleRoutes(), d.auditRoutes(), d.accountRoutes(), d.pricesRoutes(), d.jobRoutes())
 }
 
 // nav is the menu. An entry that a role may not see is left out.
@@ -38,6 +41,7 @@ var nav = []struct {
 	{web.Link{Path: webhooksPath, Text: "Webhooks"}, store.RoleViewer},
 	{web.Link{Path: feedbackPath, Text: "Feedback"}, store.RoleViewer},
 	{web.Link{Path: pricesPath, Text: "Prices"}, store.RoleViewer},
+	{web.Link{Path: JobsPath + "/", Text: "Jobs"}, store.RoleViewer},
 	{web.Link{Path: operatorsPath, Text: "Operators"}, store.RoleAdmin},
 	{web.Link{Path: auditPath, Text: "Audit"}, store.RoleViewer},
 }
@@ -76,7 +80,10 @@ func (d *door) admit(v *visit, r route) error {
 	}
 	v.session, v.me = session, session.Operator
 	changes := v.r.Method != http.MethodGet && v.r.Method != http.MethodHead
-	if changes && !operators.IsFormToken(v.token, v.r.PostFormValue("token")) {
+	switch {
+	case changes && r.byScript() && !ownScript(v.r):
+		return errForeign
+	case changes && !r.byScript() && !operators.IsFormToken(v.token, v.r.PostFormValue("token")):
 		return errStaleForm
 	}
 	if !v.me.Role.Includes(r.least) {

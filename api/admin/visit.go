@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,7 +30,10 @@ type visit struct {
 // refreshHeader marks requests that a page makes by itself. They do not keep the session from going idle.
 const refreshHeader = "X-AANet-Refresh"
 
-func (v *visit) refreshes() bool { return v.r.Header.Get(refreshHeader) != "" }
+func (v *visit) refreshes() bool {
+	polls := v.r.Method == http.MethodGet && strings.HasPrefix(v.r.URL.Path, JobsPath+"/api/")
+	return polls || v.r.Header.Get(refreshHeader) != ""
+}
 
 func (v *visit) ctx() context.Context { return v.r.Context() }
 

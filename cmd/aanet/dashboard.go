@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"aanet/api"
@@ -24,7 +25,7 @@ func (m *Main) dashboard(svc *api.Service, publicURL string, clientAddr func(*ht
 	o := admin.Options{
 		Store: m.store, Operators: operators.New(m.store, time.Now), PublicURL: publicURL, ClientAddr: clientAddr,
 		Refunds: refunds.Desk{Store: m.store, From: m.config.PayoutFrom}, Deposits: deposits.Desk{Store: m.store},
-		Pricing: svc.Pricing, Now: time.Now, Log: m.log,
+		Jobs: &m.jobPages, Pricing: svc.Pricing, Now: time.Now, Log: m.log,
 	}
 	if m.chains != nil { // a nil pointer would not be a nil Evidence
 		o.Refunds.Evidence, o.Deposits.Evidence = m.chains, m.chains
@@ -65,4 +66,28 @@ func (m *Main) firstOperator(ctx context.Context) (password string, err error) {
 		Email: devOperator, Name: "First operator", Role: store.RoleAdmin, Password: password,
 	})
 	return password, err
+}
+
+// jobPages are River's own pages, which there are once the background work has begun.
+type jobPages struct{ pages atomic.Pointer[http.Handler] }
+
+func (j *jobPages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	pages := j.pages.Load()
+	if pages == nil {
+		http.Error(w, "The background jobs have not begun. Try again in a moment.", http.StatusServiceUnavailable)
+		return
+	}
+	(*pages).ServeHTTP(w, r)
+}
+
+// showJobs lets the dashboard show the background jobs until ctx ends.
+func (m *Main) showJobs(ctx context.Context) error {
+	if !m.config.Admin {
+		return nil
+	}
+	pages, err := m.jobs.UI(ctx, admin.JobsPath)
+	if err == nil {
+		m.jobPages.pages.Store(&pages)
+	}
+	return err
 }

@@ -44,6 +44,7 @@ type Main struct {
 	registry        *prometheus.Registry
 	store           *store.Store
 	jobs            *jobs.Jobs
+	jobPages        jobPages
 	guard           *webhooks.Guard
 	sealer          *webhooks.Sealer
 	webhooks        *webhooks.Engine
@@ -156,6 +157,9 @@ func (m *Main) Run(ctx context.Context) error {
 	m.jobs, err = jobs.Start(ctx, jobs.Options{URL: m.config.DatabaseDirectURL.Reveal(), Store: m.store, Log: m.log, Reconcile: m.deposits.Reconcile})
 	if err != nil {
 		return fmt.Errorf("background jobs: %w", err)
+	}
+	if err := m.showJobs(watch); err != nil {
+		return err
 	}
 	if m.webhooks, err = m.startWebhooks(ctx); err != nil {
 		return err
