@@ -39,7 +39,7 @@ func webhookOps() []*Op {
 			Name: "list_webhooks", Log: "LIST_WEBHOOKS", Method: "GET", Path: webhookPath, Who: Owner, Price: billing.PriceOf("list_webhooks"),
 			WhileBlocked: true, ReadOnly: true, Idempotent: true,
 			Summary: "List the webhooks.",
-			Doc: `Every webhook, oldest first, disabled ones too. disabled_reason: failing (ten failed attempts in a row) or gone (it answered 410). Secrets are never ` +
+			Doc: `Every webhook, oldest first, disabled ones too. disabled_reason: failing (ten failed attempts in a row), gone (it answered 410) or operator (disabled by the operator). Secrets are never ` +
 				`shown again. Free; owner key. Refusals: OWNER_ONLY.`,
 		}, listWebhooks),
 		op(Def{

@@ -82,6 +82,8 @@ func (h *house) serve(t *testing.T, change func(*house, *admin.Options)) {
 	proxies := []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}
 	o := admin.Options{
 		Store: h.Store, Operators: h.operators, Pricing: h.Service.Pricing,
+		Jobs: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "River's page for %s", r.Method) }),
+
 		Refunds: refunds.Desk{Store: h.Store}, Deposits: deposits.Desk{Store: h.Store},
 		ClientAddr: seen(rest.ClientAddr(proxies)), Now: h.clock.now,
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),

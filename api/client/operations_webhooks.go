@@ -50,8 +50,9 @@ type RegisterWebhookOut struct {
 
 // ListWebhooks: list the webhooks.
 //
-// Every webhook, oldest first, disabled ones too. disabled_reason: failing (ten failed attempts in a row) or gone
-// (it answered 410). Secrets are never shown again. Free; owner key. Refusals: OWNER_ONLY.
+// Every webhook, oldest first, disabled ones too. disabled_reason: failing (ten failed attempts in a row), gone (it
+// answered 410) or operator (disabled by the operator). Secrets are never shown again. Free; owner key. Refusals:
+// OWNER_ONLY.
 //
 // REST: GET /v1/workspaces/{workspace_id}/webhooks. Who: owner. Units: 0.
 func (c *Client) ListWebhooks(ctx context.Context, options ...CallOption) ([]WebhookOut, error) {
