@@ -30,7 +30,7 @@
     take(end)
   })
 
-  const pollEvery = 2000, statsEvery = 15000, locksEvery = 5000, messagesEvery = 1000, never = 2 ** 31 - 1
+  const pollEvery = 2000, statsEvery = 15000, locksEvery = 5000, messagesEvery = 3000, never = 2 ** 31 - 1
   const rowsKept = 500, page = 100, piece = 65536
 
   let key = "", workspace = "", owner = false, stop = new AbortController(), paused = true
@@ -266,15 +266,13 @@
       lastMessage = new Date(Date.now() + skew - (owner ? 1000 : 60000)).toISOString()
       if (owner) return earlier(20)
     }
-    for (;;) {
-      const {result} = await call("GET", "/messages" + query({since: lastMessage, limit: page}))
-      if (result.length === 0) return
-      lastMessage = result.at(-1).ts
-      at("messages").prepend(...result.reverse().map(told))
-      while (at("messages").children.length > rowsKept) at("messages").lastChild.remove()
-      seeMessages()
-      if (result.length < page) return
-    }
+    const {result} = await call("GET", "/messages" + query({since: lastMessage, limit: 500}))
+    if (result.length === 0) return
+    if (result.length === 500) wakeMessages() // there are more, after the pause
+    lastMessage = result.at(-1).ts
+    at("messages").prepend(...result.reverse().map(told))
+    while (at("messages").children.length > rowsKept) at("messages").lastChild.remove()
+    seeMessages()
   }
   async function earlier(n) {
     const {result} = await call("GET", "/activity" + query({operation: "SEND_MESSAGE", limit: n, before_seq: messageSeq || null}))

@@ -73,6 +73,7 @@ func TestOwnersWindow(t *testing.T) {
 			w := newSwarm(s)
 			w.work(1)
 			tab := browsertest.Open(t, size, browsertest.Light)
+			tab.Expect("status of 503") // on a machine that is busy elsewhere; the page then waits
 			tab.Go(s.url + "/w")
 			tab.Check()
 			shots(tab, "enter")
@@ -99,6 +100,7 @@ func TestOwnersWindow(t *testing.T) {
 				tab.See("#spend", a.label)
 			}
 			showsNoMarkup(t, tab)
+			countsWhatItCosts(t, s, tab)
 			keepsNoKey(t, tab, s.owner)
 			tab.Click("#leave", "")
 			tab.See("#notice", "The key was forgotten.")
@@ -160,6 +162,24 @@ func mintAndRevoke(t *testing.T, s *service, w *swarm, tab *browsertest.Tab) {
 	tab.See("#notice", "“writer” is revoked. Free again: task 2 of writer.")
 	s.call("GET", "/v1/balance", "", w.as(1)).is(401)
 	tab.See("#keys tr", "revoked")
+}
+
+// countsWhatItCosts holds the page's own count against the log: in this workspace the owner pays for nothing else. A call that
+// was under way when the page was told to pause may have been charged without an answer, one in each of its loops.
+func countsWhatItCosts(t *testing.T, s *service, tab *browsertest.Tab) {
+	t.Helper()
+	tab.Click("#pause", "Pause")
+	tab.See("#state", "paused")
+	counted := browsertest.Eval[float64](tab, `Number(document.getElementById("watching").textContent)`)
+	charged := 0.0
+	for _, sum := range s.call("GET", s.at("/activity/summary?group_by=subkey"), "").is(200).json["result"].([]any) {
+		if row := sum.(map[string]any); row["subkey_id"] == nil {
+			charged = row["total_cost"].(float64)
+		}
+	}
+	if counted < 5 || counted > charged || charged > counted+4 {
+		t.Errorf("counted %v, charged %v", counted, charged)
+	}
 }
 
 // showsNoMarkup holds that nothing of what tenants wrote became an element.
@@ -237,7 +257,7 @@ func TestOwnersWindowThroughTrouble(t *testing.T) {
 	f := newFront(t, s)
 	w := newSwarm(s)
 	tab := browsertest.Open(t, browsertest.Desktop, browsertest.Light)
-	for _, expected := range []string{"net::ERR_", "status of 429", "status of 401"} {
+	for _, expected := range []string{"net::ERR_", "status of 429", "status of 401", "status of 503"} {
 		tab.Expect(expected)
 	}
 	tab.Go(f.url + "/w")
@@ -302,7 +322,7 @@ func TestAgentInTheWindow(t *testing.T) {
 	}
 	scoped, poor := mint(`{"label":"scoped","path_scope_prefix":"in/side"}`), mint(`{"label":"poor","budget_cap":1}`)
 	tab := browsertest.Open(t, browsertest.Phone, browsertest.Dark)
-	for _, expected := range []string{"status of 401", "status of 402", "status of 404"} {
+	for _, expected := range []string{"status of 401", "status of 402", "status of 404", "status of 503"} {
 		tab.Expect(expected)
 	}
 	tab.Go(s.url + "/w")

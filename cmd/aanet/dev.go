@@ -98,6 +98,7 @@ func greet(p process, m *Main) {
   REST      %[1]s/v1
   MCP       %[1]s/mcp
   docs      %[1]s/docs   for agents: %[1]s/AGENTS.md
+  watch     %[1]s/w   state: %[1]s/status
   metrics   %[2]s
 
 A first session (a trial workspace with 100 units; paste it into another terminal):
