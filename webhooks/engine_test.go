@@ -355,7 +355,7 @@ func TestWhatADeadWorkerHadBegunIsUnknownAndSentAgain(t *testing.T) {
 	if err != nil || len(due) != 1 {
 		t.Fatalf("%v %v", due, err)
 	}
-	begun, err := w.begin(due[0], 2, 300*time.Millisecond)
+	begun, err := w.begin(due[0], 2, time.Hour)
 	if err != nil || len(begun.Attempts) != 2 {
 		t.Fatalf("%+v %v", begun, err)
 	}
@@ -365,6 +365,7 @@ func TestWhatADeadWorkerHadBegunIsUnknownAndSentAgain(t *testing.T) {
 	if rows := h.deliveries(t); len(rows) != 2 || rows[0]["error"] != "in flight" || rows[0]["success"] != false {
 		t.Errorf("under way: %v", rows)
 	}
+	w.shiftDue(ws.ID) // the lease has ended
 	w.deliver(nil)
 	got := r.wait(t, 3)
 	rows := h.settled(t, 5)

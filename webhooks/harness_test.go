@@ -68,7 +68,7 @@ func (w *world) deliverFrom(s *store.Store, change func(*webhooks.Options)) *web
 // stop may be called again.
 func (w *world) stop(e *webhooks.Engine) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := e.Stop(ctx); err != nil {
 		w.t.Errorf("stop: %v", err)
@@ -88,6 +88,7 @@ type request struct {
 	headers http.Header
 	body    string
 	at      time.Time
+	gone    <-chan struct{} // closed when it is answered or given up
 }
 
 func (r request) id() string { return r.headers.Get("webhook-id") }
@@ -106,7 +107,7 @@ func (w *world) receiver(answer func(n int, rw http.ResponseWriter)) *receiver {
 	r.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, q *http.Request) {
 		body, _ := io.ReadAll(q.Body)
 		r.mu.Lock()
-		r.requests = append(r.requests, request{q.Header.Clone(), string(body), time.Now()})
+		r.requests = append(r.requests, request{q.Header.Clone(), string(body), time.Now(), q.Context().Done()})
 		n := len(r.requests)
 		r.mu.Unlock()
 		if answer != nil {
@@ -133,9 +134,12 @@ func (r *receiver) wait(t testing.TB, n int) []request {
 	return r.got()
 }
 
+// patience is for what comes at once unless the machine is busy: no verdict depends on it.
+const patience = time.Minute
+
 func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !is(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain: %s", what)
 		}

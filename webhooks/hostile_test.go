@@ -113,7 +113,6 @@ func TestHostileReceivers(t *testing.T) {
 	http2.StartTLS()
 	t.Cleanup(http2.Close)
 	roots.AddCert(http2.Certificate())
-	closed := listen(t, nil, nil)
 	for _, c := range []struct {
 		name   string
 		tls    *tls.Config
@@ -151,34 +150,40 @@ func TestHostileReceivers(t *testing.T) {
 	}
 	t.Run("HTTP/2 stream reset", func(t *testing.T) { attempt(t, roots, http2.URL, answer{fault: "the connection was lost"}) })
 	t.Run("nobody listens", func(t *testing.T) {
-		l, err := net.Listen("tcp", closed[:len("127.0.0.1")]+":0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = l.Close()
-		attempt(t, roots, "https://"+l.Addr().String(), answer{fault: "the connection was refused"})
+		attempt(t, roots, "https://127.0.0.1:1", answer{fault: "the connection was refused"})
 	})
 }
 
-const patience = 600 * time.Millisecond
+// Timeouts of an attempt: patience for an outcome that a busy machine may be slow to reach, soon for one that time brings.
+const (
+	patience = time.Minute
+	soon     = 600 * time.Millisecond
+)
 
 func loopback() GuardOptions {
 	return GuardOptions{Prefixes: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 }
 
-// attempt makes one, which must be over soon, hold little memory and end as wanted.
+// attempt makes one, which must end as wanted, hold little memory, and not wait for more than it has to.
 func attempt(t *testing.T, roots *x509.CertPool, url string, want answer) {
 	t.Helper()
-	s := newSender(NewGuard(loopback()), roots, patience)
+	timeout := patience
+	if want.fault == "timed out" {
+		timeout = soon
+	}
+	s := newSender(NewGuard(loopback()), roots, timeout)
+	if s.http.Timeout != timeout {
+		t.Errorf("an attempt may take %v, want %v", s.http.Timeout, timeout)
+	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	started := time.Now()
 	got := s.send(t.Context(), url, http.Header{}, []byte(`{"id":"x"}`))
-	if took := time.Since(started); took > patience+time.Second {
+	if took := time.Since(started); took > patience/2 {
 		t.Errorf("took %v", took)
 	}
 	runtime.ReadMemStats(&after)
-	if grown := int64(after.HeapInuse) - int64(before.HeapInuse); grown > 8<<20 {
+	if grown := int64(after.HeapInuse) - int64(before.HeapInuse); grown > 64<<20 {
 		t.Errorf("the heap grew by %d bytes", grown)
 	}
 	if got.status != want.status || got.fault != want.fault {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,8 +16,7 @@ import (
 // A receiver that never answers is tried alone, while those beside it get all their events at once.
 func TestABlackHoleHoldsUpNobodyElse(t *testing.T) {
 	w := newWorld(t)
-	const timeout = 4 * time.Second
-	w.deliver(func(o *webhooks.Options) { o.Timeout = timeout })
+	w.deliver(func(o *webhooks.Options) { o.Timeout = 4 * time.Second })
 	release := make(chan struct{})
 	hole := w.receiver(func(int, http.ResponseWriter) { <-release })
 	t.Cleanup(func() { close(release) })
@@ -30,39 +28,59 @@ func TestABlackHoleHoldsUpNobodyElse(t *testing.T) {
 		w.register(writers[i], all[i].URL, "message")
 	}
 	dead := w.register(writers[0], hole.URL, "message") // in a workspace with a healthy one
-	sent := make([]map[string]time.Time, healthy)
-	apitest.Together(healthy, func(i int) {
-		sent[i] = map[string]time.Time{}
-		for n := range events {
-			id := writers[i].Owner.OK(t, "send_message", args{"body": fmt.Sprint(n)}).Text("message_id")
-			sent[i][id] = time.Now()
-			time.Sleep(5 * time.Millisecond)
-		}
-	})
-	var late []time.Duration
-	for i, r := range all {
-		for _, q := range r.wait(t, events) {
-			for id, at := range sent[i] {
-				if strings.Contains(q.body, id) {
-					late = append(late, q.at.Sub(at))
-				}
+	sent := 0
+	deliver := func(n int) {
+		apitest.Together(healthy, func(i int) {
+			for range n {
+				writers[i].Owner.Send(t, "x")
 			}
+		})
+		sent += n
+		for _, r := range all {
+			r.wait(t, sent)
 		}
-		if n := len(r.got()); n != events {
-			t.Errorf("receiver %d got %d requests for %d events", i, n, events)
+	}
+	deliver(1)
+	// All others are served before one attempt at the hole ends. A busy machine may be too slow for the first.
+	for attempts := 1; ; attempts++ {
+		tried := hole.wait(t, attempts)
+		deliver(5)
+		if !over(tried[len(tried)-1]) {
+			break
+		}
+		if attempts == webhooks.FailuresMax-1 {
+			t.Fatal("the healthy wait until the black hole is given up")
 		}
 	}
-	slices.Sort(late)
-	t.Logf("healthy: p50 %v, p99 %v, worst %v; the black hole had %d requests", late[len(late)/2], late[len(late)*99/100], late[len(late)-1], len(hole.got()))
-	if worst := late[len(late)-1]; worst > timeout/2 {
-		t.Errorf("a healthy receiver waited %v", worst)
+	deliver(events - sent%events)
+	for i, r := range all {
+		if n := len(r.got()); n != sent {
+			t.Errorf("receiver %d got %d requests for %d events", i, n, sent)
+		}
 	}
-	if n := len(hole.got()); n > 2 {
-		t.Errorf("the black hole was tried %d times", n)
+	eventually(t, "an attempt at the black hole ends", func() bool {
+		rows := dead.deliveries(t)
+		oldest := rows[len(rows)-1]
+		return oldest["error"] == "timed out" && oldest["status_code"] == nil
+	})
+	under := 0
+	for _, row := range dead.deliveries(t) {
+		if row["error"] == "in flight" {
+			under++
+		}
 	}
-	rows := dead.settled(t, 1)
-	if oldest := rows[len(rows)-1]; oldest["error"] != "timed out" || oldest["status_code"] != nil {
-		t.Errorf("an attempt at the black hole: %v", oldest)
+	if under > 1 {
+		t.Errorf("%d attempts at the black hole at a time", under)
+	}
+}
+
+// over tells whether a request was answered or given up.
+func over(r request) bool {
+	select {
+	case <-r.gone:
+		return true
+	default:
+		return false
 	}
 }
 
