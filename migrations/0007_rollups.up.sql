@@ -13,7 +13,7 @@ create index workspaces_blocked on workspaces (workspace_id) where blocked and d
 create index workspaces_label on workspaces (lower(label) text_pattern_ops) where deleted_at is null;
 create index keys_id on keys (subkey_id) where subkey_id is not null;
 create index keys_last4 on keys (last4);
-create index deposits_created on deposits (created_at);
+create index deposits_created on deposits (created_at) include (network, state, units);
 create index deposits_tx on deposits (tx_hash) where tx_hash is not null;
 create index deposits_payer on deposits (lower(payer)) where payer is not null;
 create index refunds_tx on refunds (tx_hash) where tx_hash is not null;
@@ -60,6 +60,17 @@ create table workspace_hours (
 );
 create index workspace_hours_old on workspace_hours (hour);
 
+-- The sums of workspace_hours over keys and operations: a workspace may have ten thousand keys.
+create table workspace_totals (
+    workspace_id uuid not null,
+    hour         timestamptz not null,
+    calls        bigint not null,
+    refusals     bigint not null,
+    units        bigint not null,
+    messages     bigint not null,                        -- of calls: messages that were sent
+    primary key (workspace_id, hour)
+);
+
 -- The counted rows of all logs by minute (kept for two days) and by hour (kept for 90).
 create table log_minutes (
     at    timestamptz not null,
@@ -76,22 +87,20 @@ create table log_hours (
     primary key (at, kind)
 );
 
--- Answers of the service, which each process counts for itself: all of them, also those that leave no log row. bucket is
--- the place of the time taken among the bounds in store/answered.go; -1: a call that may wait.
+-- Answers of the service, which each process counts for itself: all of them, also those that leave no log row. what is a
+-- code ('OK', or that of a refusal), or 'time:NN': the place of the time taken among the bounds in store/answered.go.
 create table answer_minutes (
     at      timestamptz not null,
     replica uuid not null,
-    code    text not null,                               -- 'OK', or that of the refusal
-    bucket  smallint not null,
+    what    text not null,
     calls   bigint not null,
-    primary key (at, replica, code, bucket)
+    primary key (at, replica, what)
 );
 create table answer_hours (
-    at      timestamptz not null,
-    code    text not null,
-    bucket  smallint not null,
-    calls   bigint not null,
-    primary key (at, code, bucket)
+    at    timestamptz not null,
+    what  text not null,
+    calls bigint not null,
+    primary key (at, what)
 );
 
 -- One row: where the roll-up is, and its sums over all workspaces. Whoever works on it holds its lock.

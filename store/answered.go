@@ -2,6 +2,11 @@ package store
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -25,20 +30,41 @@ type Answered struct {
 // AddAnswered adds the answers that this process gave in a minute, once: it may be called again after a failure, with the
 // same answers. minute is its beginning.
 func (s *Store) AddAnswered(ctx context.Context, minute time.Time, answered []Answered) error {
-	codes, buckets, calls := make([]string, len(answered)), make([]int, len(answered)), make([]int64, len(answered))
-	for i, a := range answered {
-		codes[i], buckets[i], calls[i] = a.Code, a.Bucket, a.Calls
+	counts := map[string]int64{}
+	for _, a := range answered {
+		counts[a.Code] += a.Calls
+		if a.Bucket >= 0 {
+			counts[timed(a.Bucket)] += a.Calls
+		}
+	}
+	what := slices.Sorted(maps.Keys(counts))
+	calls := make([]int64, len(what))
+	for i, w := range what {
+		calls[i] = counts[w]
 	}
 	// Rows of an hour are taken in one order, so that two processes cannot wait for each other.
 	_, err := s.pool.Exec(ctx, `
 		with made as (
-			insert into answer_minutes (at, replica, code, bucket, calls)
-			select $1, $2, u.code, u.bucket, u.calls from unnest($3::text[], $4::smallint[], $5::bigint[]) u (code, bucket, calls)
+			insert into answer_minutes (at, replica, what, calls)
+			select $1, $2, u.what, u.calls from unnest($3::text[], $4::bigint[]) u (what, calls)
 			on conflict do nothing
-			returning code, bucket, calls)
-		insert into answer_hours as h (at, code, bucket, calls)
-		select date_bin('1 hour', $1, 'epoch'), code, bucket, sum(calls)::bigint from made group by code, bucket order by code, bucket
-		on conflict (at, code, bucket) do update set calls = h.calls + excluded.calls`,
-		minute, s.Replica(), codes, buckets, calls)
+			returning what, calls)
+		insert into answer_hours as h (at, what, calls)
+		select date_bin('1 hour', $1, 'epoch'), what, calls from made order by what
+		on conflict (at, what) do update set calls = h.calls + excluded.calls`,
+		minute, s.Replica(), what, calls)
 	return poolError(err)
+}
+
+// timed is under which name answers are counted that took so long; codes have no colon.
+func timed(bucket int) string { return fmt.Sprintf("time:%02d", bucket) }
+
+// bucketOf is the opposite of timed; false: it is a code.
+func bucketOf(what string) (bucket int, ok bool) {
+	digits, ok := strings.CutPrefix(what, "time:")
+	if !ok {
+		return 0, false
+	}
+	bucket, err := strconv.Atoi(digits)
+	return bucket, err == nil
 }

@@ -50,11 +50,12 @@ var (
 		{FoundDeposit, `select tx_hash, deposit_id, workspace_id, created_at from deposits where tx_hash = $1 order by created_at desc limit $2`},
 		{FoundRefund, `select tx_hash, refund_id, workspace_id, requested_at from refunds where tx_hash = $1 order by requested_at desc limit $2`},
 	}
+	// Materialized, or a planner that takes the address for a frequent one walks over all deposits by time.
 	byAddress = []finder{
-		{FoundDeposit, `select payer, deposit_id, workspace_id, created_at from deposits
-			where payer is not null and lower(payer) = lower($1) and (payer = $1 or payer like '0x%') order by created_at desc limit $2`},
-		{FoundRefund, `select destination, refund_id, workspace_id, requested_at from refunds
-			where lower(destination) = lower($1) and (destination = $1 or destination like '0x%') order by requested_at desc limit $2`},
+		{FoundDeposit, `with all_ as materialized (select payer, deposit_id, workspace_id, created_at from deposits
+			where payer is not null and lower(payer) = lower($1) and (payer = $1 or payer like '0x%')) select * from all_ order by created_at desc limit $2`},
+		{FoundRefund, `with all_ as materialized (select destination, refund_id, workspace_id, requested_at from refunds
+			where lower(destination) = lower($1) and (destination = $1 or destination like '0x%')) select * from all_ order by requested_at desc limit $2`},
 	}
 	byHost = finder{FoundWebhook, `select h.host, h.webhook_id, h.workspace_id, w.created_at from webhook_hosts h join webhooks w using (workspace_id, webhook_id)
 		where h.host = lower($1) and w.deleted_at is null order by w.created_at desc limit $2`}

@@ -240,7 +240,7 @@ func (s *Store) rollupDifferences(ctx context.Context, id uuid.UUID) ([]Differen
 		select r.seq, h.calls, w.spent, case when w.seq - r.seq > $2 then w.spent
 		       else h.units + (select coalesce(sum(a.cost), 0)::bigint from activity a where a.workspace_id = $1 and a.seq > r.seq) end
 		  from workspaces w join workspace_rollups r on r.workspace_id = w.workspace_id
-		  cross join (select coalesce(sum(calls), 0)::bigint as calls, coalesce(sum(units), 0)::bigint as units from workspace_hours where workspace_id = $1) h
+		  cross join (select coalesce(sum(calls), 0)::bigint as calls, coalesce(sum(units), 0)::bigint as units from workspace_totals where workspace_id = $1) h
 		 where w.workspace_id = $1 and w.deleted_at is null`, id, ledgerRows)
 	if err != nil || len(rows) == 0 {
 		return nil, err

@@ -104,8 +104,13 @@ func (s *Store) Overview(ctx context.Context) (Overview, error) {
 	return o, nil
 }
 
-// overviewWorkspaces adds to the sums of the roll-up what changed since: one snapshot, so the result is exact.
+// overviewWorkspaces adds to the sums of the roll-up what changed since: one snapshot, so the result is exact. The cutoff is
+// read before, so that the planner knows how few that are; it only grows, so an older one takes in no fewer.
 func (s *Store) overviewWorkspaces(ctx context.Context, o *Overview) error {
+	var cutoff time.Time
+	if err := s.pool.QueryRow(ctx, `select cutoff from rollup_state`).Scan(&cutoff); err != nil {
+		return poolError(err)
+	}
 	return poolError(s.pool.QueryRow(ctx, `
 		select aanet_now(), s.as_of, s.alive + c.alive, s.trials + c.trials, s.blocked + c.blocked,
 		       greatest(-9223372036854775808, least(9223372036854775807, s.balance + c.balance))::bigint, s.active_hour, s.active_day, s.active_month
@@ -115,7 +120,7 @@ func (s *Store) overviewWorkspaces(ctx context.Context, o *Overview) error {
 		              count(*) filter (where w.deleted_at is null and w.blocked) - count(*) filter (where not r.gone and r.blocked) as blocked,
 		              coalesce(sum(w.balance - coalesce(r.balance, 0)), 0) as balance
 		         from workspaces w left join workspace_rollups r on r.workspace_id = w.workspace_id
-		        where w.changed_hour >= s.cutoff) c`).Scan(
+		        where w.changed_hour >= $1) c`, cutoff).Scan(
 		&o.Now, &o.AsOf, &o.Alive, &o.Trials, &o.Blocked, &o.Owed, &o.ActiveHour, &o.ActiveDay, &o.ActiveMonth))
 }
 
@@ -146,39 +151,38 @@ func (s *Store) overviewMinutes(ctx context.Context, o *Overview) (err error) {
 	o.Minutes, err = collect[MinuteSum](ctx, s, `
 		select m.at, coalesce(a.n, 0)::bigint, coalesce(a.refused, 0)::bigint, coalesce(l.n, 0)::bigint, coalesce(l.units, 0)::bigint
 		  from generate_series($1::timestamptz, $2, interval '1 minute') m (at)
-		  left join (select at, sum(calls) as n, sum(calls) filter (where code <> 'OK') as refused from answer_minutes where at >= $1 group by 1) a on a.at = m.at
+		  left join (select at, sum(calls) as n, sum(calls) filter (where what <> 'OK') as refused from answer_minutes where at >= $1 and what not like 'time:%' group by 1) a on a.at = m.at
 		  left join (select at, sum(calls) as n, sum(units) as units from log_minutes where at >= $1 group by 1) l on l.at = m.at
 		 order by 1`, first, o.Now)
 	return err
 }
 
-// answeredRow is a code and a bucket with how often they were answered in each window.
+// answeredRow is a code, or a time taken, with how often it was answered in each window.
 type answeredRow struct {
-	Code             string
-	Bucket           int
+	What             string
 	Hour, Day, Month int64
 }
 
 func (s *Store) overviewAnswers(ctx context.Context, o *Overview) error {
 	rows, err := collect[answeredRow](ctx, s, `
-		select code, bucket::integer, sum(hour)::bigint, sum(day)::bigint, sum(month)::bigint from (
-		       select code, bucket, calls as hour, 0 as day, 0 as month from answer_minutes where at > $1
+		select what, sum(hour)::bigint, sum(day)::bigint, sum(month)::bigint from (
+		       select what, calls as hour, 0 as day, 0 as month from answer_minutes where at > $1
 		       union all
-		       select code, bucket, 0, case when at >= $2 then calls else 0 end, calls from answer_hours where at >= $3) x
-		 group by 1, 2 order by 1, 2`, o.Now.Add(-time.Hour), dayStart(o.Now), monthStart(o.Now))
+		       select what, 0, case when at >= $2 then calls else 0 end, calls from answer_hours where at >= $3) x
+		 group by 1 order by 1`, o.Now.Add(-time.Hour), dayStart(o.Now), monthStart(o.Now))
 	if err != nil {
 		return err
 	}
 	var hour, day, longest histogram
 	for _, r := range rows {
-		if n := len(o.Answers.Codes); n == 0 || o.Answers.Codes[n-1].Code != r.Code {
-			o.Answers.Codes = append(o.Answers.Codes, CodeSum{Code: r.Code})
+		bucket, isTime := bucketOf(r.What)
+		if !isTime {
+			o.Answers.Codes = append(o.Answers.Codes, CodeSum{Code: r.What, Hour: r.Hour, Day: r.Day, Month: r.Month})
+			continue
 		}
-		c := &o.Answers.Codes[len(o.Answers.Codes)-1]
-		c.Hour, c.Day, c.Month = c.Hour+r.Hour, c.Day+r.Day, c.Month+r.Month
-		hour.add(r.Bucket, r.Hour)
-		day.add(r.Bucket, r.Day)
-		longest.add(r.Bucket, r.Month)
+		hour.add(bucket, r.Hour)
+		day.add(bucket, r.Day)
+		longest.add(bucket, r.Month)
 	}
 	o.SlowestHour, o.SlowestDay, o.SlowestMonth = hour.p99(), day.p99(), longest.p99()
 	return nil
@@ -203,7 +207,10 @@ func (s *Store) overviewDeposits(ctx context.Context, o *Overview) (err error) {
 	o.Deposits, err = collect[DepositSum](ctx, s, `
 		select network, state, count(*) filter (where created_at > $1), count(*) filter (where created_at > $2), count(*) filter (where created_at > $3),
 		       count(*) filter (where state in ('received', 'settling', 'unknown')), coalesce(sum(units) filter (where created_at > $3), 0)::bigint
-		  from deposits where created_at > $3 or state in ('received', 'settling', 'unknown') group by 1, 2 order by 1, 2`,
+		  from (select network, state, units, created_at from deposits where created_at > $3
+		        union all
+		        select network, state, units, created_at from deposits where created_at <= $3 and state in ('received', 'settling', 'unknown')) d
+		 group by 1, 2 order by 1, 2`,
 		o.Now.Add(-time.Hour), o.Now.Add(-24*time.Hour), o.Now.Add(-month))
 	return err
 }
@@ -238,7 +245,7 @@ type histogram struct {
 	total  int64
 }
 
-// add counts calls; those that are not timed (bucket -1) are left out.
+// add counts calls.
 func (h *histogram) add(bucket int, calls int64) {
 	if bucket >= 0 && bucket < len(h.counts) {
 		h.counts[bucket] += calls

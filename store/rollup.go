@@ -20,7 +20,8 @@ import (
 
 const (
 	rollupPage  = 1000            // workspaces that one step looks at
-	rollupRows  = 50_000          // log rows that one step counts: some 100 ms
+	rollupSome  = 250             // of them that one step counts, as each touches pages of its own
+	rollupRows  = 10_000          // log rows that one step counts
 	rollupSlack = time.Hour       // longer than any transaction of a call may stay open after it wrote changed_hour
 	rollupWait  = 3 * time.Second // for another process's step
 )
@@ -175,7 +176,7 @@ func countLogs(ctx context.Context, tx pgx.Tx, found []rollupCandidate) (done in
 	var from, to []int64
 	room := int64(rollupRows)
 	for _, c := range found {
-		if c.Due && room <= 0 {
+		if c.Due && (room <= 0 || len(ids) == rollupSome) {
 			break
 		}
 		if c.Due {
@@ -217,6 +218,12 @@ const countSQL = `
 		       sum(calls)::bigint, coalesce(sum(calls) filter (where status <> 'OK'), 0)::bigint, sum(units)::bigint from counted group by 1, 2, 3, 4
 		on conflict (workspace_id, hour, subkey_id, operation) do update
 		set calls = h.calls + excluded.calls, refusals = h.refusals + excluded.refusals, units = h.units + excluded.units),
+	totals as (
+		insert into workspace_totals as h (workspace_id, hour, calls, refusals, units, messages)
+		select workspace_id, date_bin('1 hour', minute, 'epoch'), sum(calls)::bigint, coalesce(sum(calls) filter (where status <> 'OK'), 0)::bigint, sum(units)::bigint,
+		       coalesce(sum(calls) filter (where status = 'OK' and operation = 'SEND_MESSAGE'), 0)::bigint from counted group by 1, 2
+		on conflict (workspace_id, hour) do update
+		set calls = h.calls + excluded.calls, refusals = h.refusals + excluded.refusals, units = h.units + excluded.units, messages = h.messages + excluded.messages),
 	kinds as (
 		select minute, case when status = 'OK' and operation = 'WEBHOOK_DELIVERY' then 'DELIVERY' else status end as kind, calls, units from counted),
 	minutes as (
@@ -228,16 +235,16 @@ const countSQL = `
 		select date_bin('1 hour', minute, 'epoch'), kind, sum(calls)::bigint, sum(units)::bigint from kinds group by 1, 2
 		on conflict (at, kind) do update set calls = m.calls + excluded.calls, units = m.units + excluded.units),
 	old as materialized (select r.* from workspace_rollups r join due d on d.workspace_id = r.workspace_id),
+	days as (
+		select distinct on (workspace_id) workspace_id, date_bin('1 day', minute, 'epoch') as day, sum(calls)::bigint as calls, max(ts) as ts
+		  from counted group by 1, 2 order by 1, 2 desc),
 	new as (
-		select d.*, coalesce(c.ts, o.ts, d.last_ts) as ts, date_bin('1 day', coalesce(c.ts, o.ts, d.last_ts), 'epoch') as day, o.day as old_day, o.day_calls as old_calls
-		  from due d left join old o on o.workspace_id = d.workspace_id
-		  left join (select workspace_id, max(ts) as ts from counted group by 1) c on c.workspace_id = d.workspace_id),
+		select d.*, coalesce(c.ts, o.ts, d.last_ts) as ts, coalesce(c.day, o.day, date_bin('1 day', d.last_ts, 'epoch')) as day,
+		       coalesce(c.calls, 0) + case when c.day is null or c.day = o.day then coalesce(o.day_calls, 0) else 0 end as day_calls
+		  from due d left join old o on o.workspace_id = d.workspace_id left join days c on c.workspace_id = d.workspace_id),
 	places as (
 		insert into workspace_rollups as r (workspace_id, seq, ts, balance, trial, blocked, gone, day, day_calls)
-		select n.workspace_id, n.to_seq, n.ts, n.balance, n.trial, n.blocked, n.gone, n.day,
-		       case when n.day = n.old_day then n.old_calls else 0 end
-		       + coalesce((select sum(c.calls) from counted c where c.workspace_id = n.workspace_id and date_bin('1 day', c.minute, 'epoch') = n.day), 0)::bigint
-		  from new n
+		select n.workspace_id, n.to_seq, n.ts, n.balance, n.trial, n.blocked, n.gone, n.day, n.day_calls from new n
 		on conflict (workspace_id) do update
 		set seq = excluded.seq, ts = excluded.ts, balance = excluded.balance, trial = excluded.trial, blocked = excluded.blocked, gone = excluded.gone,
 		    day = excluded.day, day_calls = excluded.day_calls)

@@ -66,7 +66,15 @@ func (s *Store) foldHours(ctx context.Context) (folded int, err error) {
 			with old as (
 				delete from workspace_hours where workspace_id = any ($1) and hour > 'epoch' and hour < $2
 				returning workspace_id, subkey_id, operation, calls, refusals, units),
-			place as (update workspace_rollups set kept_from = $2 where workspace_id = any ($1))
+			place as (update workspace_rollups set kept_from = $2 where workspace_id = any ($1)),
+			old_totals as (
+				delete from workspace_totals where workspace_id = any ($1) and hour > 'epoch' and hour < $2
+				returning workspace_id, calls, refusals, units, messages),
+			totals as (
+				insert into workspace_totals as h (workspace_id, hour, calls, refusals, units, messages)
+				select workspace_id, 'epoch'::timestamptz, sum(calls)::bigint, sum(refusals)::bigint, sum(units)::bigint, sum(messages)::bigint from old_totals group by 1
+				on conflict (workspace_id, hour) do update
+				set calls = h.calls + excluded.calls, refusals = h.refusals + excluded.refusals, units = h.units + excluded.units, messages = h.messages + excluded.messages)
 			insert into workspace_hours as h (workspace_id, hour, subkey_id, operation, calls, refusals, units)
 			select workspace_id, 'epoch'::timestamptz, subkey_id, operation, sum(calls)::bigint, sum(refusals)::bigint, sum(units)::bigint from old group by 1, 2, 3, 4
 			on conflict (workspace_id, hour, subkey_id, operation) do update

@@ -18,15 +18,25 @@ type ActivitySum struct {
 // sumsSQL gives the log of the workspace $1 since the time $2 (null: all of it) as rows of counted: whole hours from the
 // roll-up, the part of an hour before them and what is not counted yet from the log. $3 is the first whole hour. All of it
 // is one snapshot, so the answer is that of reading every row.
-const sumsSQL = `
+const sumsSQL = sumsPlace + `
+	counted as (
+		select nullif(h.subkey_id, '00000000-0000-0000-0000-000000000000') as subkey_id, h.operation, h.calls, h.units
+		  from workspace_hours h where h.workspace_id = $1 and h.hour >= (select edge from place)` + sumsRest
+
+// spentSQL is sumsSQL without keys and operations.
+const spentSQL = sumsPlace + `
+	counted as (
+		select null::uuid as subkey_id, null::text as operation, h.calls, h.units
+		  from workspace_totals h where h.workspace_id = $1 and h.hour >= (select edge from place)` + sumsRest
+
+const sumsPlace = `
 	with place as materialized (
 		select p.seq, p.edge, case when $2::timestamptz is null then 1 else first_seq_since($1, $2) end as first,
 		       case when $2::timestamptz is null then 1 else first_seq_since($1, p.edge) end as whole
 		  from (select coalesce(max(r.seq), 0) as seq, case when $2::timestamptz is null then 'epoch' else greatest($3::timestamptz, max(r.kept_from)) end as edge
-		          from workspace_rollups r where r.workspace_id = $1) p),
-	counted as (
-		select nullif(h.subkey_id, '00000000-0000-0000-0000-000000000000') as subkey_id, h.operation, h.calls, h.units
-		  from workspace_hours h where h.workspace_id = $1 and h.hour >= (select edge from place)
+		          from workspace_rollups r where r.workspace_id = $1) p),`
+
+const sumsRest = `
 		union all
 		select a.subkey_id, a.operation, 1, a.cost from activity a
 		 where a.workspace_id = $1 and a.seq >= (select first from place) and a.seq < (select whole from place)
@@ -55,7 +65,7 @@ func (s *Store) ActivitySums(ctx context.Context, workspace uuid.UUID, since *ti
 
 // SpentSince sums what a workspace was charged since a time, in units.
 func (s *Store) SpentSince(ctx context.Context, workspace uuid.UUID, since time.Time) (int64, error) {
-	rows, err := searched[struct{ Spent int64 }](ctx, s, sumsSQL+`
+	rows, err := searched[struct{ Spent int64 }](ctx, s, spentSQL+`
 		select coalesce(sum(units), 0)::bigint from counted`, workspace, since, wholeHour(&since))
 	if err != nil {
 		return 0, err

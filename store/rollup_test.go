@@ -36,6 +36,11 @@ func (b *books) rolledUp() {
 			                    operation, count(*) as calls, count(*) filter (where status <> 'OK') as refusals, sum(cost)::bigint as units from activity group by 1, 2, 3, 4)
 			select count(*) from log l full join workspace_hours h using (workspace_id, hour, subkey_id, operation)
 			 where (l.calls, l.refusals, l.units) is distinct from (h.calls, h.refusals, h.units)`,
+		"the totals of each workspace": `
+			with sums as (select workspace_id, hour, sum(calls) as calls, sum(refusals) as refusals, sum(units) as units,
+			                    coalesce(sum(calls - refusals) filter (where operation = 'SEND_MESSAGE'), 0) as messages from workspace_hours group by 1, 2)
+			select count(*) from sums s full join workspace_totals h using (workspace_id, hour)
+			 where (s.calls, s.refusals, s.units, s.messages) is distinct from (h.calls, h.refusals, h.units, h.messages)`,
 		"the minutes of all": `
 			with log as (select date_bin('1 minute', ts, 'epoch') as at, case when operation = 'WEBHOOK_DELIVERY' and status = 'OK' then 'DELIVERY' else status end as kind, count(*) as calls, sum(cost)::bigint as units from activity group by 1, 2)
 			select count(*) from log l full join log_minutes m using (at, kind) where (l.calls, l.units) is distinct from (m.calls, m.units)`,
@@ -212,6 +217,7 @@ func TestRollUpIsAllOrNothing(t *testing.T) {
 func TestRollUpOfALongLog(t *testing.T) {
 	b := openBooks(t, storetest.Database(t))
 	a, quiet := b.open(uuid.New(), nil), b.open(uuid.New(), nil)
+	b.exec("update activity set ts = ts - interval '2 days' where workspace_id = $1", a.id) // what follows is later
 	a.addRows(120_000, time.Second)
 	quiet.must(quiet.write(nil, "f", "text"))
 	b.rollUp()

@@ -49,9 +49,8 @@ func (s *Store) WorkspaceView(ctx context.Context, id uuid.UUID) (WorkspaceView,
 		  from workspaces w
 		  cross join (select count(*) as n, count(*) filter (where revoked_at is null) as alive from keys where workspace_id = $1 and subkey_id is not null) k
 		  cross join (select count(*) as n, coalesce(sum(size), 0)::bigint as bytes from (select size from files where workspace_id = $1 limit $2) x) f
-		  cross join (select coalesce(sum(calls - refusals), 0)::bigint as once,
-		                     coalesce(sum(calls - refusals) filter (where hour > (select aanet_now()) - interval '30 days'), 0)::bigint as recent
-		                from workspace_hours where workspace_id = $1 and operation = 'SEND_MESSAGE') m
+		  cross join (select coalesce(sum(messages), 0)::bigint as once, coalesce(sum(messages) filter (where hour > (select aanet_now()) - interval '30 days'), 0)::bigint as recent
+		                from workspace_totals where workspace_id = $1) m
 		 where w.workspace_id = $1`, id, FilesCounted)
 	if err == nil && len(rows) == 0 {
 		err = ErrNoWorkspace
@@ -81,7 +80,7 @@ func (s *Store) BalanceHistory(ctx context.Context, id uuid.UUID, now time.Time,
 			select least(p.at, $4) as at from (select generate_series($2::timestamptz, $4::timestamptz + $3::interval, $3::interval) as at) p
 			 where p.at - $3::interval < $4 and p.at > (select created_at from w)),
 		moved as (
-			select hour as at, hour + interval '1 hour' as until, units, calls, refusals from workspace_hours where workspace_id = $1 and hour >= $2::timestamptz - $3::interval
+			select hour as at, hour + interval '1 hour' as until, units, calls, refusals from workspace_totals where workspace_id = $1 and hour >= $2::timestamptz - $3::interval
 			union all
 			select ts, ts, cost, 1, (status <> 'OK')::integer from activity where workspace_id = $1 and seq > (select seq from place)
 			union all

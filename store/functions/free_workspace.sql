@@ -54,6 +54,9 @@ begin
     delete from webhook_hosts x where x.workspace_id = p_workspace and x.webhook_id in (
         select y.webhook_id from webhook_hosts y where y.workspace_id = p_workspace order by y.webhook_id limit room);
     get diagnostics freed = row_count; room := room - freed;
+    delete from workspace_totals x where x.workspace_id = p_workspace and x.hour in (
+        select y.hour from workspace_totals y where y.workspace_id = p_workspace order by y.hour limit room);
+    get diagnostics freed = row_count; room := room - freed;
     delete from workspace_hours x where x.workspace_id = p_workspace and (x.hour, x.subkey_id, x.operation) in (
         select y.hour, y.subkey_id, y.operation from workspace_hours y where y.workspace_id = p_workspace order by y.hour, y.subkey_id, y.operation limit room);
     get diagnostics freed = row_count; room := room - freed;
