@@ -320,7 +320,7 @@ func TestAgentInTheWindow(t *testing.T) {
 		made := s.call("POST", s.at("/subkeys"), body).is(201)
 		return agentKey{made.text("subkey_id"), made.text("key"), ""}
 	}
-	scoped, poor := mint(`{"label":"scoped","path_scope_prefix":"in/side"}`), mint(`{"label":"poor","budget_cap":1}`)
+	scoped, poor := mint(`{"label":"scoped <img src=x onerror=alert(3)>","path_scope_prefix":"in/side"}`), mint(`{"label":"poor","budget_cap":1}`)
 	tab := browsertest.Open(t, browsertest.Phone, browsertest.Dark)
 	for _, expected := range []string{"status of 401", "status of 402", "status of 404", "status of 503"} {
 		tab.Expect(expected)
@@ -328,7 +328,8 @@ func TestAgentInTheWindow(t *testing.T) {
 	tab.Go(s.url + "/w")
 	tab.Fill("#key", scoped.key)
 	tab.Click("button", "Watch")
-	tab.See("#notice", "This is the key of an agent, “scoped”")
+	tab.See("#notice", "This is the key of an agent, “scoped <img src=x onerror=alert(3)>”")
+	tab.See("h1", "scoped <img src=x onerror=alert(3)>")
 	tab.See("#notice", "in/side")
 	tab.See("#entries", "Nothing is here.")
 	tab.See("#state", "live")
@@ -342,6 +343,7 @@ func TestAgentInTheWindow(t *testing.T) {
 	}
 	tab.Check()
 	shots(tab, "agent")
+	showsNoMarkup(t, tab)
 	s.call("DELETE", s.at("/subkeys/"+scoped.id), "").is(200)
 	tab.See("#notice", "This key does not work")
 	tab.Fill("#key", poor.key)
