@@ -113,3 +113,29 @@ func TestPagesInABrowser(t *testing.T) {
 		tab.See("h1", "Sign in")
 	}
 }
+
+// A list that is open shows what came since by itself, and says so when the session is over.
+func TestListsRefreshThemselves(t *testing.T) {
+	f := furnish(t, nil)
+	tab := browsertest.Open(t, browsertest.Desktop, browsertest.Light)
+	tab.Go(f.url + "/admin/login")
+	tab.Fill("#email", person(store.RoleViewer))
+	tab.Fill("#password", password)
+	tab.Submit("main button", "Sign in")
+	tab.Go(f.url + "/admin/refunds")
+	tab.See("#refunds", "$9.98")
+	f.ws.Credit(t, 500_000)
+	second := f.askBack(t)
+	look := func() { // as somebody who comes back to the tab, instead of waiting for the next turn
+		browsertest.Eval[bool](tab, `document.dispatchEvent(new Event("visibilitychange"))`)
+	}
+	look()
+	tab.See("#refunds", "$4.98")
+	tab.See("#refunds .hidden", second.String())
+	tab.Expect("401")
+	if err := f.operators.LogoutEverywhere(t.Context(), store.Act{By: "cli:test"}, f.idOf(t, person(store.RoleViewer))); err != nil {
+		t.Fatal(err)
+	}
+	look()
+	tab.See("#live-note", "You are signed out")
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"aanet/api"
+	"aanet/api/operators"
 	"aanet/store"
 	"aanet/store/pgserver"
 )
@@ -30,10 +31,7 @@ const operatorUsage = `usage:
 UNITS are units of $0.00001. --id names the credit: the same id credits once, however often it is sent.
 The database is that of DATABASE_URL, else the running "aanet dev" of AANET_DATA_DIR.`
 
-const (
-	reasonRunesMax = 500
-	creditMax      = 1<<53 - 1
-)
+const creditMax = 1<<53 - 1
 
 // runOperator does the operator's work. All of it is in the audit log.
 func runOperator(ctx context.Context, p process, args []string) error {
@@ -118,7 +116,7 @@ func parseOperatorFlags(flags *flag.FlagSet, args []string, reason *string, need
 	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
 		return errors.Join(err, errors.New(operatorUsage))
 	}
-	if fault := api.TextFault(*reason, 0, reasonRunesMax, false); fault != "" {
+	if fault := api.TextFault(*reason, 0, operators.ReasonMax, false); fault != "" {
 		return fmt.Errorf("--reason %s", fault)
 	}
 	if needed && utf8.RuneCountInString(*reason) == 0 {

@@ -95,12 +95,14 @@ type finding struct {
 }
 
 // Warnings about speed count too: a helper that could be IMMUTABLE should say so. All calls take the same first arguments
-// and give the same first results, so that lanes treat them alike: one that does not need them all is no finding.
+// and give the same first results, so that lanes treat them alike: one that does not need them all is no finding. A
+// trigger's function is checked with the table that it is on.
 const findings = `
 select p.proname as function, c.lineno as line, c.level, c.message, c.detail
   from pg_proc p
   join pg_language l on l.oid = p.prolang and l.lanname = 'plpgsql'
- cross join lateral plpgsql_check_function_tb(p.oid, fatal_errors => false, other_warnings => true, extra_warnings => true,
+  left join pg_trigger g on g.tgfoid = p.oid and not g.tgisinternal
+ cross join lateral plpgsql_check_function_tb(p.oid, coalesce(g.tgrelid, 0), fatal_errors => false, other_warnings => true, extra_warnings => true,
        performance_warnings => true, security_warnings => true) c
  where p.pronamespace = 'public'::regnamespace
    and c.message !~ '^unused parameter "p_(want|guard|operation|price)"'
