@@ -56,19 +56,19 @@ func (tab *Tab) walk() []string {
 }
 
 // heightMost is where a screenshot of a long page ends.
-const heightMost = 5000
+const heightMost = 3500
 
 // Shot takes a screenshot of the page, named for what it shows, the size and the colour scheme. It goes to the folder of
 // AANET_TEST_ARTIFACTS, or else to that of the test's artifacts.
 func (tab *Tab) Shot(name string) {
 	tab.t.Helper()
 	height := Eval[float64](tab, "window.scrollTo(0, 0), document.documentElement.scrollHeight")
-	beyond := true
+	yes := true
 	var picture []byte
 	tab.do("take a screenshot", chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
 		taken, err := chromedp.Call(ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{
-			CaptureBeyondViewport: &beyond,
-			Clip:                  &page.Viewport{Width: float64(tab.size.Width), Height: min(max(height, float64(tab.size.Height)), heightMost), Scale: 1},
+			CaptureBeyondViewport: &yes, OptimizeForSpeed: &yes,
+			Clip: &page.Viewport{Width: float64(tab.size.Width), Height: min(max(height, float64(tab.size.Height)), heightMost), Scale: 1},
 		})
 		picture = taken.Data
 		return err
