@@ -8,7 +8,8 @@
 alter table keys add column era bigint not null default 0;
 alter table keys drop constraint keys_pkey, add primary key (workspace_id, key_hash, era);
 drop index keys_subkey;
-create index keys_subkey on keys (workspace_id, subkey_id, era);
+-- Not of owners: so the planner cannot take it for a look-up by key, which it did while it had no statistics.
+create index keys_subkey on keys (workspace_id, subkey_id, era) where subkey_id is not null;
 
 alter table files add column era bigint not null default 0;
 alter table files drop constraint files_pkey, add primary key (workspace_id, path, era);

@@ -34,11 +34,11 @@ type agent struct {
 	key []byte
 }
 
-// newTab opens a workspace with 1,000 units and a webhook that wants to know of writes.
+// newTab opens a workspace with 10,000 units and a webhook that wants to know of writes.
 func newTab(nb *notebook) *tab {
 	tb := &tab{nb: nb, id: uuid.New(), owner: secret()}
-	nb.exec(`insert into workspaces (workspace_id, label, created_at, balance, last_ts, refusal_at, webhooks) values ($1, 'tab', now(), 1000, now(), now(), 1)`, tb.id)
-	nb.exec(`insert into adjustments (workspace_id, adjustment_id, kind, units, refundable, reason, created_at) values ($1, $2, 'credit', 1000, true, 'to start with', now())`, tb.id, uuid.New())
+	nb.exec(`insert into workspaces (workspace_id, label, created_at, balance, last_ts, refusal_at, webhooks) values ($1, 'tab', now(), 10000, now(), now(), 1)`, tb.id)
+	nb.exec(`insert into adjustments (workspace_id, adjustment_id, kind, units, refundable, reason, created_at) values ($1, $2, 'credit', 10000, true, 'to start with', now())`, tb.id, uuid.New())
 	nb.exec(`insert into keys (workspace_id, key_hash, last4, label, minted_seq, created_at) values ($1, $2, 'last', '', 0, now())`, tb.id, tb.owner)
 	nb.exec(`insert into webhooks (workspace_id, webhook_id, url, events, payload_version, secret, enabled_at, created_seq, created_at)
 		values ($1, $1, 'https://example.org', '{file_write}', 1, '', now(), 0, now())`, tb.id)
@@ -97,7 +97,7 @@ func (tb *tab) story() {
 	capped, tight, limited, free := tb.mint(30, 0), tb.mint(20, 0), tb.mint(0, 25), tb.mint(0, 0)
 	tb.write(capped.key, "a", "").remaining = 20
 	tb.write(tight.key, "b", "").remaining = 10
-	tb.write(free.key, "c", "").remaining = 970
+	tb.write(free.key, "c", "").remaining = 9970
 	tb.write(tb.owner, "a", "")
 	tb.deliver()
 	tb.write(capped.key, "c", "").remaining = 10
@@ -242,7 +242,7 @@ func TestLookUpsUnderAnOldSnapshot(t *testing.T) {
 	nb := openNotebook(t)
 	tb := newTab(nb)
 	l := nb.lane(nb.config)
-	one := tb.mint(0, 0)
+	one, two := tb.mint(0, 0), tb.mint(0, 0)
 	tb.write(one.key, "hot", "")
 	serveSteps(l, tb.steps)
 	old, err := pgx.ConnectConfig(t.Context(), nb.config)
@@ -264,6 +264,7 @@ func TestLookUpsUnderAnOldSnapshot(t *testing.T) {
 		tb.steps = nil
 		for range versions {
 			tb.write(one.key, "hot", "")
+			tb.write(two.key, "warm", "")
 		}
 		serveSteps(l, tb.steps)
 		tb.told(t)
@@ -271,23 +272,21 @@ func TestLookUpsUnderAnOldSnapshot(t *testing.T) {
 	}
 	nb.exec("set enable_bitmapscan = off")
 	nb.exec("set enable_seqscan = off")
-	for what, sql := range map[string]string{
-		"file": "select etag from files where workspace_id = $1 and path = 'hot' limit 1",
-		"key":  "select spent from keys where workspace_id = $1 and key_hash = $2 limit 1",
-	} {
-		args := []any{tb.id, one.key}
-		if what == "file" {
-			args = args[:1]
-		}
-		if pages := nb.pagesRead(sql, args...); pages > versions+6 {
-			t.Errorf("the look-up of a %s with %d old versions read %d pages", what, eras*versions, pages)
+	const file = "select etag from files where workspace_id = $1 and path = $2 limit 1"
+	const key = "select spent from keys where workspace_id = $1 and key_hash = $2 limit 1"
+	for _, look := range []struct {
+		sql, index string
+		what       any
+	}{{file, "files_pkey", "hot"}, {file, "files_pkey", "warm"}, {key, "keys_pkey", one.key}, {key, "keys_pkey", two.key}} {
+		if index, pages := nb.lookUp(look.sql, tb.id, look.what); index != look.index || pages > versions+6 {
+			t.Errorf("%s with %d old versions read %d pages by the index %s", look.sql, eras*versions, pages, index)
 		}
 	}
-	if rows := nb.count("select count(*) from files where workspace_id = $1", tb.id); rows != 1 {
-		t.Errorf("the file has %d rows", rows)
+	if rows := nb.count("select count(*) from files where workspace_id = $1", tb.id); rows != 2 {
+		t.Errorf("two files have %d rows", rows)
 	}
-	if rows := nb.count("select count(*) from keys where workspace_id = $1", tb.id); rows != 2 {
-		t.Errorf("two keys have %d rows", rows)
+	if rows := nb.count("select count(*) from keys where workspace_id = $1", tb.id); rows != 3 {
+		t.Errorf("three keys have %d rows", rows)
 	}
 }
 
@@ -299,17 +298,24 @@ func (nb *notebook) count(sql string, args ...any) (n int) {
 	return n
 }
 
-// pagesRead runs a query and tells how many pages it looked at.
-func (nb *notebook) pagesRead(sql string, args ...any) int {
+// lookUp runs a query and tells by which index it went and how many pages it looked at.
+func (nb *notebook) lookUp(sql string, args ...any) (index string, pages int) {
 	nb.t.Helper()
 	var plans []struct {
 		Plan struct {
-			Hit  int `json:"Shared Hit Blocks"`
-			Read int `json:"Shared Read Blocks"`
+			Hit   int `json:"Shared Hit Blocks"`
+			Read  int `json:"Shared Read Blocks"`
+			Plans []struct {
+				Index string `json:"Index Name"`
+			}
 		}
 	}
 	if err := nb.sql.QueryRow(context.Background(), "explain (analyze, buffers, format json) "+sql, args...).Scan(&plans); err != nil {
 		nb.t.Fatal(err)
 	}
-	return plans[0].Plan.Hit + plans[0].Plan.Read
+	below := plans[0].Plan.Plans // of the limit
+	if len(below) != 1 {
+		nb.t.Fatalf("%s: %+v", sql, plans)
+	}
+	return below[0].Index, plans[0].Plan.Hit + plans[0].Plan.Read
 }
