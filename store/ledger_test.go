@@ -147,6 +147,10 @@ func TestLedgerBesideTraffic(t *testing.T) {
 	for range 4 {
 		a := b.open(uuid.New(), nil)
 		key, _ := a.mint()
+		// For every write that the slowest of three passes could leave time for.
+		if err := b.Credit(t.Context(), because, a.id, uuid.New(), 1_000_000, true); err != nil {
+			t.Fatal(err)
+		}
 		writers.Go(func() {
 			for n := 0; n < 60 || passes.Load() < 3 && n < 5000; n++ {
 				if code, err := a.write(key, fmt.Sprint("f", n%7), "text"); code != "" || err != nil {
