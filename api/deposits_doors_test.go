@@ -23,7 +23,7 @@ import (
 // TestDepositOverREST pays as an x402 client does over HTTP: headers and body as the protocol has them.
 func TestDepositOverREST(t *testing.T) {
 	t.Parallel()
-	bank := apitest.NewBank(t, time.Now)
+	bank := apitest.NewBank(t, time.Now, time.Minute)
 	v := apitest.New(t, apitest.Options{Deposits: bank.Engine})
 	client := serveDoor(t, rest.New(v.Service, rest.Options{Log: doorLog(t), Metrics: api.NewMetrics(prometheus.NewRegistry())}))
 	ws := v.Workspace(t, 0)
@@ -83,7 +83,7 @@ func TestDepositOverREST(t *testing.T) {
 // TestDepositOverMCP pays as an x402 client does over MCP: the payment in _meta, as an object.
 func TestDepositOverMCP(t *testing.T) {
 	t.Parallel()
-	bank := apitest.NewBank(t, time.Now)
+	bank := apitest.NewBank(t, time.Now, time.Minute)
 	v := apitest.New(t, apitest.Options{Deposits: bank.Engine})
 	client := serveDoor(t, mcp.New(v.Service, mcp.Options{Log: slog.New(slog.DiscardHandler), Version: "test"}))
 	ws := v.Workspace(t, 0)

@@ -42,7 +42,7 @@ func playDeposits(t *testing.T, stories map[string]func(*testing.T, vault)) {
 		for name, story := range stories {
 			t.Run(door.name+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				bank := apitest.NewBank(t, time.Now)
+				bank := apitest.NewBank(t, time.Now, time.Minute)
 				story(t, vault{apitest.New(t, apitest.Options{Door: door.make, Deposits: bank.Engine, Log: slog.New(slog.DiscardHandler)}), bank})
 			})
 		}

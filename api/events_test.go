@@ -127,7 +127,10 @@ func eventsInScope(t *testing.T, ws *apitest.Workspace) {
 
 func eventComes(t *testing.T, ws *apitest.Workspace) {
 	a := ws.MintWith(t, args{"path_scope_prefix": "a"})
-	wait := later(func() apitest.Reply { return a.Costs(t, 1, "wait", args{"wait_seconds": 20, "types": "file_write"}) })
+	from := a.OK(t, "wait", nil).Body["next_after"] // however late the call below begins
+	wait := later(func() apitest.Reply {
+		return a.Costs(t, 1, "wait", args{"after": from, "wait_seconds": 50, "types": "file_write"})
+	})
 	time.Sleep(50 * time.Millisecond)
 	ws.Owner.Write(t, "b", "x")
 	ws.Owner.Send(t, "m")

@@ -81,7 +81,7 @@ func TestFileIsLinearizable(t *testing.T) {
 			mu.Unlock()
 		}
 	})
-	if result := porcupine.CheckOperationsTimeout(fileModel, history, 10*time.Second); result != porcupine.Ok {
+	if result := porcupine.CheckOperationsTimeout(fileModel, history, 2*time.Minute); result != porcupine.Ok {
 		t.Errorf("the history of %d calls: %s", len(history), result)
 	}
 }

@@ -65,7 +65,7 @@ func rotateOwner(t *testing.T, ws *apitest.Workspace) {
 func rotationEnds(t *testing.T, ws *apitest.Workspace) {
 	old := ws.Mint(t)
 	fresh := rotate(t, ws, old, nil)
-	old.On(ws.Later(t, 9*time.Minute)).Write(t, "f", "x")
+	old.On(ws.Later(t, 5*time.Minute)).Write(t, "f", "x")
 	later := ws.Later(t, 11*time.Minute)
 	old.On(later).Refused(t, "UNAUTHENTICATED", "read_file", args{"path": "f"})
 	fresh.On(later).Read(t, "f")

@@ -25,9 +25,9 @@ var tenUnits = args{"path": "f", "content": "x"}
 
 func hourSlides(t *testing.T, ws *apitest.Workspace) {
 	a := ws.MintWith(t, args{"spend_limit_per_hour": 25})
-	before := time.Now()
 	same(t, "left at first", a.OK(t, "get_remaining_balance", nil).Int("remaining"), 25)
 	a.Costs(t, 10, "write_file", tenUnits)
+	spent := instant(t, ws.Last(t).TS)
 	half := a.On(ws.Later(t, 30*time.Minute))
 	done := half.Costs(t, 10, "write_file", tenUnits)
 	same(t, "left", *done.Remaining, 5)
@@ -35,7 +35,7 @@ func hourSlides(t *testing.T, ws *apitest.Workspace) {
 	same(t, "status", refused.Status, 402)
 	same(t, "required", refused.Int("required"), 10)
 	same(t, "available", refused.Int("available"), 5)
-	at := instant(t, refused.Text("available_at")).Sub(before)
+	at := instant(t, refused.Text("available_at")).Sub(spent)
 	if at < 59*time.Minute || at > 61*time.Minute {
 		t.Errorf("available in %s", at)
 	}

@@ -97,7 +97,7 @@ func (s *stream) next(t *testing.T) (piece, bool) {
 			if p.name != "" || !open {
 				return p, open
 			}
-		case <-time.After(15 * time.Second):
+		case <-time.After(patience):
 			t.Fatal("nothing comes")
 		}
 	}

@@ -85,7 +85,7 @@ func trialEnds(t *testing.T, ws *apitest.Workspace) {
 	mine := ws.Trial(t)
 	a := mine.Mint(t)
 	a.Acquire(t, "l", 3600)
-	before := mine.Later(t, 24*time.Hour-10*time.Second)
+	before := mine.Later(t, 24*time.Hour-10*time.Minute)
 	a.On(before).Read(t, "")
 	before.Owner.OK(t, "get_workspace", nil)
 	after := mine.Later(t, 24*time.Hour+time.Second)

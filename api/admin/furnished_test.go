@@ -30,7 +30,7 @@ type furnished struct {
 // furnish makes it. The chain covers nothing until it is told something.
 func furnish(t *testing.T, change func(*house, *admin.Options)) *furnished {
 	t.Helper()
-	bank := apitest.NewBank(t, time.Now)
+	bank := apitest.NewBank(t, time.Now, time.Minute)
 	f := &furnished{chain: bank.Chain}
 	options := apitest.Options{Log: slog.New(slog.DiscardHandler), Deposits: func(s *store.Store) *deposits.Engine { return bank.Engine(s) }}
 	f.house = openWith(t, options, func(h *house, o *admin.Options) {

@@ -34,10 +34,11 @@ type Bank struct {
 	Options deposits.Options
 }
 
-// NewBank starts a facilitator of all networks and asks it what it supports. now is the bank's clock.
-func NewBank(t testing.TB, now func() time.Time) *Bank {
+// NewBank starts a facilitator of all networks and asks it what it supports. now is the bank's clock, patience how long a
+// settlement may take.
+func NewBank(t testing.TB, now func() time.Time, patience time.Duration) *Bank {
 	t.Helper()
-	b := &Bank{Facilitator: facilitatortest.New(t), Chain: &Chain{}, Options: deposits.Options{Now: now}}
+	b := &Bank{Facilitator: facilitatortest.New(t), Chain: &Chain{}, Options: deposits.Options{Now: now, JoinPatience: time.Minute}}
 	payTo := map[string]string{x402.SolanaID: ReceiverSolana}
 	for _, n := range x402.Networks() {
 		if !n.IsSolana() {
@@ -46,8 +47,8 @@ func NewBank(t testing.TB, now func() time.Time) *Bank {
 	}
 	var err error
 	b.Gateway, err = x402.New(x402.Options{
-		Facilitators: []x402.Facilitator{{Name: "one", URL: b.Facilitator.URL, Timeout: 2 * time.Second}},
-		PayTo:        payTo, Now: now, VerifyTimeout: time.Second,
+		Facilitators: []x402.Facilitator{{Name: "one", URL: b.Facilitator.URL, Timeout: patience}},
+		PayTo:        payTo, Now: now, VerifyTimeout: 10 * time.Second,
 	})
 	if err != nil {
 		t.Fatalf("gateway: %v", err)

@@ -83,7 +83,7 @@ func open(t testing.TB, dsn string, o Options, shift time.Duration) *World {
 		t.Fatalf("open the store: %v", err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := s.Close(ctx); err != nil {
 			t.Errorf("close the store: %v", err)

@@ -58,7 +58,7 @@ func (e *examples) open(limits api.Limits, bank *apitest.Bank) (*stage, *example
 
 // play is the story, in the order in which an orchestrator meets the operations.
 func (e *examples) play() {
-	s, stranger := e.open(api.DefaultLimits(), apitest.NewBank(e.t, time.Now))
+	s, stranger := e.open(api.DefaultLimits(), apitest.NewBank(e.t, time.Now, time.Minute))
 	e.say(stranger, 200, "get_pricing", nil)
 	e.say(stranger, 200, "estimate_savings", apitest.Args{"agents": 10, "rounds_per_agent": 20})
 	e.say(stranger, 401, "get_remaining_balance", nil)

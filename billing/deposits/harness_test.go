@@ -25,7 +25,13 @@ type town struct {
 // newTown opens a replica on a database of its own. at is told of every step of every payment.
 func newTown(t *testing.T, at func(step string)) *town {
 	t.Helper()
-	v := &town{bank: apitest.NewBank(t, time.Now), made: new(*deposits.Engine)}
+	return newTownWithin(t, 2*time.Second, at)
+}
+
+// newTownWithin has a facilitator that is given so long to settle.
+func newTownWithin(t *testing.T, patience time.Duration, at func(step string)) *town {
+	t.Helper()
+	v := &town{bank: apitest.NewBank(t, time.Now, patience), made: new(*deposits.Engine)}
 	v.bank.Options.JoinPatience = 100 * time.Millisecond
 	v.World = apitest.New(t, apitest.Options{
 		Log: slog.New(slog.DiscardHandler),
@@ -40,7 +46,7 @@ func newTown(t *testing.T, at func(step string)) *town {
 	})
 	v.engine = *v.made
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := v.engine.Wait(ctx); err != nil {
 			t.Error(err)
