@@ -17,8 +17,8 @@ import (
 	"aanet/api"
 	"aanet/api/apitest"
 	"aanet/api/mcp"
-	"aanet/store/storetest"
 	"aanet/api/rest/openapitest"
+	"aanet/store/storetest"
 )
 
 // together are two replicas of a workspace that tell each other of commits.

@@ -168,7 +168,7 @@ func TestACallThatRunsTooLong(t *testing.T) {
 	slow, neighbours := ask(a, "sleep 60"), askAll(b, "x", "y")
 	started := time.Now()
 	serve(l, []*asked{slow}, neighbours)
-	if took := time.Since(started); took > 10*time.Second {
+	if took := time.Since(started); took > 30*time.Second {
 		t.Errorf("took %v", took)
 	}
 	allOK(t, neighbours)

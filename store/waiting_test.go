@@ -138,13 +138,13 @@ func TestLostNotesAreFound(t *testing.T) {
 			t.Fatalf("%s: not woken within %v", what, within)
 		}
 	}
-	woken("with notes", 3*time.Second)
+	woken("with notes", time.Minute)
 	first.exec("select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'aanet notifier'")
 	for range 3 {
-		woken("while connections are lost", 6*time.Second)
+		woken("while connections are lost", time.Minute)
 	}
 	for _, stop := range stops {
 		stop()
 	}
-	woken("without notes", 6*time.Second)
+	woken("without notes", time.Minute)
 }

@@ -137,7 +137,7 @@ func raw(t *testing.T, s *service, request string, ends bool) string {
 		t.Fatal(err)
 	}
 	defer connection.Close()
-	_ = connection.SetDeadline(time.Now().Add(5 * time.Second))
+	_ = connection.SetDeadline(time.Now().Add(time.Minute))
 	if _, err := io.WriteString(connection, request); err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ func TestUnreadBodies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = connection.SetDeadline(time.Now().Add(3 * time.Second))
+		_ = connection.SetDeadline(time.Now().Add(time.Minute))
 		if _, err := io.WriteString(connection, "POST "+request); err != nil {
 			t.Fatal(err)
 		}

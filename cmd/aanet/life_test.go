@@ -9,7 +9,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"aanet/store/storetest"
 )
@@ -56,7 +55,7 @@ func TestTerminatedUnderLoad(t *testing.T) {
 	l := newLoad(t, p, dsn, 8)
 	l.settled(50)
 	p.kill(syscall.SIGTERM)
-	p.end(t, 10*time.Second, true)
+	p.end(t, promptly, true)
 	if r := ask(t, p.url, "GET", "/healthz", "", ""); r.status != 0 {
 		t.Errorf("after its end it answers %d", r.status)
 	}

@@ -31,7 +31,10 @@ func TestMain(m *testing.M) {
 }
 
 // patience is how long a step may take on a busy machine before a test gives up.
-const patience = 40 * time.Second
+const patience = time.Minute
+
+// promptly is for what must not wait for the end of a call of 50 seconds.
+const promptly = 30 * time.Second
 
 // proc is a command that runs as a process of its own.
 type proc struct {

@@ -67,7 +67,7 @@ func TestTerminatedWhileCallsWait(t *testing.T) {
 	defer open.Body.Close()
 	p.waits(t, 3)
 	p.kill(syscall.SIGTERM)
-	p.end(t, 8*time.Second, true)
+	p.end(t, promptly, true)
 	for what, answer := range map[string]<-chan reply{"messages": inbox, "events": events} {
 		if r := <-answer; r.status != 200 || r.header.Get("X-AANet-Cost") != "1" {
 			t.Errorf("%s: %d %s", what, r.status, r.text)
@@ -99,14 +99,14 @@ func TestReplicaKilledWhileItsCallsWait(t *testing.T) {
 	other.waits(t, 2)
 	sent := time.Now()
 	must(t, p.url, "POST", path+"/messages", key, `{"body":"hello"}`)
-	if r := <-inbox; r.status != 200 || time.Since(sent) > 3*time.Second {
+	if r := <-inbox; r.status != 200 || time.Since(sent) > promptly {
 		t.Errorf("a message reached the other process after %v: %d %s", time.Since(sent), r.status, r.text)
 	}
 	other.kill(syscall.SIGKILL)
 	other.end(t, patience, false)
 	released := time.Now()
 	must(t, p.url, "DELETE", path+"/locks/l", key, "")
-	if r := <-second; r.status != 200 || time.Since(released) > 8*time.Second {
+	if r := <-second; r.status != 200 || time.Since(released) > promptly {
 		t.Errorf("the next was served after %v: %d %s", time.Since(released), r.status, r.text)
 	}
 	t.Logf("served %v after the release", time.Since(released))

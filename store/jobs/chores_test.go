@@ -52,7 +52,7 @@ func TestChoreWorksUntilNothingIsLeft(t *testing.T) {
 
 func TestChoreEndsItsTurn(t *testing.T) {
 	steps := 0
-	c := chore{turn: 30 * time.Millisecond, log: slog.New(slog.DiscardHandler),
+	c := chore{turn: 300 * time.Millisecond, log: slog.New(slog.DiscardHandler),
 		list: func(context.Context, int) ([]uuid.UUID, error) { return make([]uuid.UUID, pageSize), nil },
 		step: func(context.Context, uuid.UUID) error { steps++; return nil },
 	}

@@ -97,7 +97,7 @@ func (w *world) work() *jobs.Jobs {
 // stop may be called again.
 func (w *world) stop(j *jobs.Jobs) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := j.Stop(ctx); err != nil {
 		w.t.Errorf("stop: %v\n%s", err, w.log.String())
@@ -140,7 +140,7 @@ func (w *world) count(sql string, args ...any) (n int) {
 // eventually waits until sql counts want.
 func (w *world) eventually(want int, sql string, args ...any) {
 	w.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for got := w.count(sql, args...); got != want; got = w.count(sql, args...) {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("%s: still %d, want %d\n%s", sql, got, want, w.log.String())
