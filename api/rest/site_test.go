@@ -38,7 +38,7 @@ func TestStatusPage(t *testing.T) {
 		}
 	}
 	page := s.call("GET", "/status", "", asBrowser).is(200).has("Content-Type", "text/html; charset=utf-8").body
-	for _, part := range []string{"Database", "Lanes", "Webhooks", "Background jobs", "Solana", "No facilitator is configured here"} {
+	for _, part := range []string{"<h1>Status</h1>", "Database", "Lanes", "Webhooks", "Background jobs", "Solana", "No facilitator is configured here"} {
 		if !strings.Contains(page, part) {
 			t.Errorf("the page lacks %s", part)
 		}

@@ -455,7 +455,7 @@
       } else {
         labels.set(me.key.subkey_id, me.key.label)
         at("title").textContent = me.key.label
-        notice(`This is the key of an agent, “${me.key.label}”: you see what it may see${me.key.path_scope_prefix === null ? "" : `, which of files and locks is ${me.key.path_scope_prefix}`}. The log, the keys and the spend are shown with the owner key, which begins with aan_o and was shown when the workspace was made.`)
+        notice(`This is the key of an agent, “${me.key.label}”: you see what it may see${me.key.path_scope_prefix === null ? "" : `, of files and locks only those in ${me.key.path_scope_prefix}`}. The log, the keys and the spend are shown with the owner key, which begins with aan_o and was shown when the workspace was made.`)
       }
       show("enter", false)
       show("watch", true)
