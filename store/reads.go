@@ -84,7 +84,7 @@ func poolError(err error) error {
 		return nil
 	}
 	state, reported := isServerError(err)
-	if !reported || state == stateCanceled || state == "57P01" || state == "53300" {
+	if !reported || state == stateCanceled || state == stateLockTimeout || state == "57P01" || state == "53300" {
 		if errors.Is(err, context.Canceled) {
 			return err
 		}

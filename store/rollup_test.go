@@ -19,7 +19,11 @@ import (
 
 func (b *books) rollUp() {
 	b.t.Helper()
-	if err := b.RollUp(b.t.Context()); err != nil {
+	err := store.ErrUnavailable
+	for errors.Is(err, store.ErrUnavailable) { // a machine that does ten other things may be too slow for a statement's limit
+		err = b.RollUp(b.t.Context())
+	}
+	if err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -118,7 +122,7 @@ func TestRollUpBesideWriters(t *testing.T) {
 					cut := time.AfterFunc(time.Duration(round)*time.Millisecond, cancel)
 					defer cut.Stop()
 				}
-				if err := s.RollUp(ctx); err != nil && ctx.Err() == nil {
+				if err := s.RollUp(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrUnavailable) {
 					t.Errorf("roll up: %v", err)
 				}
 				cancel()
@@ -187,9 +191,19 @@ func TestRollUpIsAllOrNothing(t *testing.T) {
 	if _, err := held.Exec(t.Context(), "lock table log_hours in exclusive mode"); err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan error, 1)
-	go func() { done <- other.RollUp(context.WithoutCancel(t.Context())) }()
-	for cut, until := int64(0), time.Now().Add(20*time.Second); cut == 0; time.Sleep(2 * time.Millisecond) {
+	stopped, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for {
+			err := other.RollUp(context.WithoutCancel(t.Context()))
+			select {
+			case <-stopped:
+				done <- err
+				return
+			default: // it does not wait for the lock for ever
+			}
+		}
+	}()
+	for cut, until := int64(0), time.Now().Add(2*time.Minute); cut == 0; time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatal("the step never came to the table that is locked")
 		}
@@ -200,6 +214,7 @@ func TestRollUpIsAllOrNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	close(stopped)
 	if err := <-done; !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("a step whose connection was cut: %v", err)
 	}
