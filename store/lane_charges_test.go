@@ -19,7 +19,7 @@ type tab struct {
 	steps []step
 }
 
-// step is a call of the batch with what it must answer.
+// step is a call of the batch with what it must answer, and what its key must have spent by then if seen is set.
 type step struct {
 	*asked
 	code      string
