@@ -141,7 +141,7 @@ func (c *Chain) Pass(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	// The pool lets go of the transactions in the newest block a moment later, and is in the way until then.
-	const tries, pause = 200, 5 * time.Millisecond
+	const tries, pause = 5000, 5 * time.Millisecond
 	for try := 1; ; try++ {
 		err := c.backend.AdjustTime(d)
 		if err == nil {
@@ -206,7 +206,7 @@ func (c *Chain) send(ctx context.Context, from *Wallet, to common.Address, data 
 	if err != nil {
 		return common.Hash{}, err
 	}
-	if err := c.client.SendTransaction(ctx, tx); err != nil {
+	if err := c.pool(ctx, tx); err != nil {
 		return common.Hash{}, err
 	}
 	c.sent++
@@ -214,6 +214,19 @@ func (c *Chain) send(ctx context.Context, from *Wallet, to common.Address, data 
 		c.backend.Commit()
 	}
 	return tx.Hash(), nil
+}
+
+// pool hands a transaction to the node. Its pool sees what the newest block changed a moment later; until then a wallet
+// that was just endowed is poor.
+func (c *Chain) pool(ctx context.Context, tx *types.Transaction) error {
+	const tries, pause = 1000, 5 * time.Millisecond
+	for try := 1; ; try++ {
+		err := c.client.SendTransaction(ctx, tx)
+		if err == nil || try == tries || !strings.Contains(err.Error(), "insufficient funds") {
+			return err
+		}
+		time.Sleep(pause)
+	}
 }
 
 // mustSend is send for what a test does itself; the transaction may fail on the chain.
