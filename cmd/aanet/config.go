@@ -106,8 +106,8 @@ func LoadConfig(command string, args, environ []string) (Config, error) {
 	return config, nil
 }
 
-// clientVariables are what programs that use the service read.
-var clientVariables = []string{"AANET_KEY", "AANET_URL"}
+// clientVariables are what the command line of a workspace, and what it runs, read.
+var clientVariables = []string{"AANET_FENCING_TOKEN", "AANET_KEY", "AANET_KEY_FILE", "AANET_LOCK_NAME", "AANET_PROFILE", "AANET_URL"}
 
 // readEnvironment keeps the variables that are ours. One that merely looks like ours is a fault, since a misspelt
 // setting would otherwise be ignored in silence; AANET_TEST_… belongs to the tests and clientVariables to clients, whose

@@ -17,7 +17,7 @@ import (
 const testSecretKey = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 
 func TestConfigDefaults(t *testing.T) {
-	config, err := LoadConfig("dev", nil, []string{"PATH=/bin", "AANET_LANES=", "AANET_TEST_DATABASE_URL=x", "AANET_KEY=y", "AANET_URL=z"})
+	config, err := LoadConfig("dev", nil, []string{"PATH=/bin", "AANET_LANES=", "AANET_TEST_DATABASE_URL=x", "AANET_KEY=y", "AANET_URL=z", "AANET_PROFILE=p", "AANET_KEY_FILE=f", "AANET_LOCK_NAME=l", "AANET_FENCING_TOKEN=1"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"aanet/api/clientgen"
 	"aanet/api/mcp"
 	"aanet/api/rest"
+	"aanet/cmd/aanet/cli"
 )
 
 // runDocs writes everything that is generated from the operations; it is run at the top of the work tree.
@@ -49,6 +50,7 @@ func generated() (map[string][]byte, error) {
 		"docs/openapi.json":  openapi,
 		"docs/operations.md": rest.OperationsTable(),
 		"docs/tools.json":    tools,
+		"docs/cli.md":        cli.Reference(serverList()),
 	}
 	for name, text := range client {
 		files[filepath.Join("api/client", name)] = text
