@@ -24,6 +24,7 @@ const (
 const (
 	leaseSeconds = 30                    // much longer than a task takes, short enough for others if the agent dies
 	taskTime     = 15 * time.Millisecond // what stands for the work itself
+	taskTimeLive = 10 * taskTime         // when somebody watches
 	shortPause   = 20 * time.Millisecond // before looking again
 )
 
@@ -50,7 +51,8 @@ type swarmAgent struct {
 	door
 	meter  *meter
 	report swarmReport
-	place  float64 // where in the list of tasks it begins, 0 to 1
+	work   time.Duration // what a task takes
+	place  float64       // where in the list of tasks it begins, 0 to 1
 
 	done    map[string]bool // tasks that it knows to be done
 	logRead int64           // bytes of the results it has read
@@ -163,7 +165,7 @@ func (a *swarmAgent) try(ctx context.Context, task string) error {
 
 // do is the work: a result is made, written down and counted.
 func (a *swarmAgent) do(ctx context.Context, task string) error {
-	if err := pause(ctx, taskTime); err != nil {
+	if err := pause(ctx, a.work); err != nil {
 		return err
 	}
 	if err := a.appendFile(ctx, resultsPath, task+" done by "+a.report.Agent+"\n"); err != nil {

@@ -89,4 +89,10 @@ func (d restDoor) getMessages(ctx context.Context, topic string, since *time.Tim
 	})
 }
 
+func (d restDoor) listLocks(ctx context.Context) ([]client.HeldLockOut, error) {
+	return metered(d, func(m client.CallOption) ([]client.HeldLockOut, error) {
+		return d.client.ListLocks(ctx, client.ListLocksIn{}, m)
+	})
+}
+
 func (restDoor) close() error { return nil } // the client has nothing to close

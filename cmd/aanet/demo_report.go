@@ -79,7 +79,7 @@ func (s *swarm) printReports(reports []swarmReport, b demoBooks, took time.Durat
 	})
 	fmt.Fprintln(s.stage.out)
 	table := tabwriter.NewWriter(s.stage.out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "agent\tdoor\ttasks\tcalls\tunits\tlock held by another\talready done\tetag conflicts\t")
+	fmt.Fprintln(table, "agent\tdoor\ttasks\tcalls\tunits\ttaken\tdone\tconflicts\t")
 	var sum swarmReport
 	for _, r := range reports {
 		r.Calls++ // the report itself
@@ -91,6 +91,7 @@ func (s *swarm) printReports(reports []swarmReport, b demoBooks, took time.Durat
 	sum.Agent, sum.Calls = "all", sum.Calls+o.calls
 	printRow(table, sum, b.total)
 	_ = table.Flush() // fails only where the lines around it do
+	fmt.Fprintln(s.stage.out, "taken: another had the lock; done: it was done before; conflicts: old etags")
 	fmt.Fprintf(s.stage.out, "\n%d calls in %.1f s cost %d units = $%s\n\n", sum.Calls, took.Seconds(), b.total, billing.Units(b.total).USD())
 }
 

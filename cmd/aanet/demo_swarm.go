@@ -27,7 +27,7 @@ type demoStage struct {
 	url   string
 	store *store.Store // as the operator's: for the credit, and to check the ledger
 	out   io.Writer
-	live  bool // out is a terminal, so the line of progress can be written over and come often
+	live  bool // out is a terminal, so that what is shown can be drawn anew, and often
 }
 
 // swarm is the workspace with its keys.
@@ -40,6 +40,7 @@ type swarm struct {
 	ids          map[string]string // sub-key ids by name
 	agents       []*swarmAgent
 	begin        time.Time
+	drawn        int // lines of the table on the terminal
 }
 
 // playDemo makes a workspace with its agents, lets them work, and checks what came of it.
@@ -58,7 +59,7 @@ func playDemo(ctx context.Context, stage demoStage, size demoSize) error {
 		return fmt.Errorf("read the books: %w", err)
 	}
 	s.printReports(reports, b, took)
-	return s.printChecks(s.checks(reports, b))
+	return errors.Join(s.printChecks(s.checks(reports, b)), s.printNext(ctx))
 }
 
 // openSwarm creates and funds a workspace and mints a key for everybody.
@@ -85,7 +86,7 @@ func openSwarm(ctx context.Context, stage demoStage, size demoSize) (*swarm, err
 			return nil, err
 		}
 	}
-	fmt.Fprintf(stage.out, "workspace %s: %d units, %d agents, %d tasks\n", s.workspace, demoCredit, size.agents, size.tasks)
+	fmt.Fprintf(stage.out, "workspace %s\n%d units, %d agents, %d tasks\n", s.workspace, demoCredit, size.agents, size.tasks)
 	return s, nil
 }
 
@@ -100,7 +101,10 @@ func (s *swarm) mint(ctx context.Context, name string, budget int64) (key string
 // settle between them; the pairs are spread over the list, so that not everybody wants the same.
 func (s *swarm) addAgent(ctx context.Context, i int) error {
 	pairs := (s.size.agents + 1) / 2
-	a := &swarmAgent{meter: &meter{}, place: float64(i/2) / float64(pairs), done: map[string]bool{}}
+	a := &swarmAgent{meter: &meter{}, work: taskTime, place: float64(i/2) / float64(pairs), done: map[string]bool{}}
+	if s.stage.live {
+		a.work = taskTimeLive
+	}
 	a.report.Agent = fmt.Sprintf("agent-%d", i+1)
 	key, err := s.mint(ctx, a.report.Agent, int64(500+60*s.size.tasks))
 	if err != nil {
@@ -167,9 +171,6 @@ func (s *swarm) conduct(ctx context.Context) ([]swarmReport, error) {
 			}
 		}
 	}
-	if s.stage.live {
-		fmt.Fprintln(s.stage.out)
-	}
 	return reports, nil
 }
 
@@ -188,24 +189,5 @@ func (s *swarm) writeTasks(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
-}
-
-// showProgress reads the progress file as anybody could and writes one line of it.
-func (s *swarm) showProgress(ctx context.Context, reports int) error {
-	file, err := s.orchestrator.readFile(ctx, progressPath, 0)
-	if err != nil {
-		return err
-	}
-	var p progress
-	if err := json.Unmarshal([]byte(*file.Content), &p); err != nil {
-		return err
-	}
-	begin, end := "", "\n"
-	if s.stage.live {
-		begin, end = "\r", ""
-	}
-	fmt.Fprintf(s.stage.out, "%s%5.1f s  %3d of %d tasks done, last %s, %d of %d reports%s", begin,
-		time.Since(s.begin).Seconds(), p.Done, s.size.tasks, p.Last, reports, len(s.agents), end)
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"aanet/api/client"
 	"aanet/store"
 	"aanet/store/storetest"
 )
@@ -35,6 +36,40 @@ func TestDemo(t *testing.T) {
 	}
 	if log.Len() > 0 {
 		t.Errorf("errors were logged:\n%s", log.String())
+	}
+}
+
+// On a terminal the table shows who holds what, and is drawn in the place of the last one.
+func TestDemoLive(t *testing.T) {
+	config, err := demoConfig(t.TempDir(), storetest.Database(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, log bytes.Buffer
+	err = whileServing(t.Context(), config, newLog(&log, config.LogLevel), func(ctx context.Context, m *Main) error {
+		return playDemo(ctx, demoStage{url: m.URL(), store: m.store, out: &out, live: true}, demoSize{agents: 2, tasks: 40})
+	})
+	if err != nil {
+		t.Fatalf("%v\n%s%s", err, out.String(), log.String())
+	}
+	for _, part := range []string{"who           units  holds\n", "40 of 40 tasks", "2 of 2 agents done", "ok     the workspace was charged exactly", "\x1b[6A\x1b[J", "Next: make run"} {
+		if !strings.Contains(out.String(), part) {
+			t.Errorf("no %q in\n%s", part, out.String())
+		}
+	}
+}
+
+func TestDrawSwarm(t *testing.T) {
+	var keys []client.SubkeyOut
+	for i := range liveAgents + 2 {
+		keys = append(keys, client.SubkeyOut{SubkeyID: fmt.Sprint("k", i), Label: fmt.Sprint("agent-", i), SpentSoFar: int64(i)})
+	}
+	held := []client.HeldLockOut{{Name: "work/task-0007", HolderSubkeyID: new("k1")}, {Name: "work/task-0009", HolderSubkeyID: new("k1")}, {Name: "work/by-the-owner"}}
+	var b strings.Builder
+	drawSwarm(&b, keys, held)
+	lines := strings.Split(b.String(), "\n")
+	if len(lines) != liveAgents+3 || !strings.HasSuffix(lines[2], "1  task-0007, task-0009") || lines[liveAgents+1] != "and 2 more" || strings.Contains(b.String(), "owner") {
+		t.Errorf("drawn:\n%s", b.String())
 	}
 }
 
