@@ -60,7 +60,7 @@ func (w *swarm) work(round int) {
 	for i, a := range w.agents {
 		task := url.PathEscape(fmt.Sprintf("task %d of %s", round, a.label))
 		s.call("PUT", s.at("/locks/"+task), `{"lease_seconds":3600}`, w.as(i)).is(200)
-		s.call("PUT", s.at("/files/work/"+task), fmt.Sprintf(`{"content":"round %d\n<h1>%s</h1>"}`, round, strings.ReplaceAll(markup, `"`, `\"`)), w.as(i))
+		s.call("PUT", s.at("/files/jobs/"+task), fmt.Sprintf(`{"content":"round %d\n<h1>%s</h1>"}`, round, strings.ReplaceAll(markup, `"`, `\"`)), w.as(i))
 		s.call("POST", s.at("/messages"), fmt.Sprintf(`{"body":"round %d is done, says %s","topic":"<b>done</b>"}`, round, strings.ReplaceAll(a.label, `"`, `\"`)), w.as(i)).is(201)
 	}
 }
@@ -119,8 +119,8 @@ func shots(tab *browsertest.Tab, name string) {
 }
 
 func readFiles(tab *browsertest.Tab) {
-	tab.Click("#entries button", "work/")
-	tab.See("#path", "/work")
+	tab.Click("#entries button", "jobs/")
+	tab.See("#path", "/jobs")
 	tab.Click("#entries button", "task 2 of planner")
 	tab.See("#content", "round 2\n<h1>"+markup+"</h1>")
 	tab.Click("#up", "")
@@ -131,7 +131,7 @@ func mintAndRevoke(t *testing.T, s *service, w *swarm, tab *browsertest.Tab) {
 	t.Helper()
 	tab.Expect("status of 422")
 	tab.Fill("#mint-label", "fifth")
-	tab.Fill("#mint-scope", "work")
+	tab.Fill("#mint-scope", "jobs")
 	tab.Fill("#mint-cap", "many")
 	tab.Click("#mint button", "Mint")
 	tab.See("#mint-fault", "budget_cap must be an integer")
@@ -140,7 +140,7 @@ func mintAndRevoke(t *testing.T, s *service, w *swarm, tab *browsertest.Tab) {
 	tab.See("#minted", "shown this once")
 	minted := browsertest.Eval[string](tab, `document.getElementById("new-key").value`)
 	me := s.call("GET", "/v1/balance", "", "Authorization: Bearer "+minted).is(200)
-	if !strings.Contains(me.body, `"remaining":50,`) || !strings.Contains(me.body, `"path_scope_prefix":"work"`) {
+	if !strings.Contains(me.body, `"remaining":50,`) || !strings.Contains(me.body, `"path_scope_prefix":"jobs"`) {
 		t.Error(me.body)
 	}
 	tab.Click("#copy", "")
