@@ -39,7 +39,13 @@ type user struct {
 
 func newUser(t *testing.T) *user {
 	t.Helper()
-	u := &user{t: t, service: clienttest.Serve(t, apitest.Options{}), home: t.TempDir()}
+	return newUserAt(t, apitest.Options{})
+}
+
+// newUserAt is newUser at a service of a certain kind.
+func newUserAt(t *testing.T, o apitest.Options) *user {
+	t.Helper()
+	u := &user{t: t, service: clienttest.Serve(t, o), home: t.TempDir()}
 	u.environ = []string{"HOME=" + u.home, "AANET_URL=" + u.service.URL, "PATH=" + os.Getenv("PATH")}
 	return u
 }
