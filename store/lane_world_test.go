@@ -39,6 +39,8 @@ begin
         raise exception using errcode = 'serialization_failure';
     elsif p_label like 'disk full%' then
         raise exception using errcode = 'disk_full';
+    elsif p_label like 'run out of time%' then
+        raise exception using errcode = 'query_canceled'; -- as its statement_timeout says it
     elsif p_label like 'wait%' then
         while not exists (select from gate) loop
             perform pg_sleep(0.005);

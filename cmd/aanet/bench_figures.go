@@ -122,7 +122,7 @@ func figureOf(latencies []time.Duration, took time.Duration) figure {
 	}
 }
 
-// drive lets clients call without pause for d: client c makes its calls number 0, 1, 2 …
+// drive lets clients call without pause for d, and each at least once: client c makes its calls number 0, 1, 2 …
 // The first failure ends the run.
 func drive(ctx context.Context, clients int, d time.Duration, call func(ctx context.Context, client, number int) error) (figure, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -136,7 +136,7 @@ func drive(ctx context.Context, clients int, d time.Duration, call func(ctx cont
 			var own []time.Duration
 			for number := 0; ; number++ {
 				before := time.Now()
-				if before.Sub(started) >= d || ctx.Err() != nil {
+				if number > 0 && before.Sub(started) >= d || ctx.Err() != nil {
 					break
 				}
 				if err := call(ctx, client, number); err != nil {

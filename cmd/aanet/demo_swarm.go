@@ -148,6 +148,11 @@ func (s *swarm) conduct(ctx context.Context) ([]swarmReport, error) {
 	if err := s.orchestrator.sendMessage(ctx, nil, topicStart, "The tasks are in "+taskFolder+". Report to me when none is left."); err != nil {
 		return nil, err
 	}
+	if s.stage.live {
+		if err := s.showProgress(ctx, 0); err != nil {
+			return nil, err
+		}
+	}
 	var reports []swarmReport
 	var since *time.Time // of the last message read: each comes exactly once
 	for look := 0; len(reports) < len(s.agents); look++ {

@@ -47,12 +47,12 @@ func TestDemoLive(t *testing.T) {
 	}
 	var out, log bytes.Buffer
 	err = whileServing(t.Context(), config, newLog(&log, config.LogLevel), func(ctx context.Context, m *Main) error {
-		return playDemo(ctx, demoStage{url: m.URL(), store: m.store, out: &out, live: true}, demoSize{agents: 2, tasks: 40})
+		return playDemo(ctx, demoStage{url: m.URL(), store: m.store, out: &out, live: true}, demoSize{agents: 2, tasks: 12})
 	})
 	if err != nil {
 		t.Fatalf("%v\n%s%s", err, out.String(), log.String())
 	}
-	for _, part := range []string{"who           units  holds\n", "40 of 40 tasks", "2 of 2 agents done", "ok     the workspace was charged exactly", "\x1b[6A\x1b[J", "Next: make run"} {
+	for _, part := range []string{"who           units  holds\n", "12 of 12 tasks", "2 of 2 agents done", "ok     the workspace was charged exactly", "\x1b[6A\x1b[J", "Next: make run"} {
 		if !strings.Contains(out.String(), part) {
 			t.Errorf("no %q in\n%s", part, out.String())
 		}

@@ -56,6 +56,7 @@ func TestTerminatedUnderLoad(t *testing.T) {
 	l.settled(50)
 	p.kill(syscall.SIGTERM)
 	p.end(t, promptly, true)
+	l.url.Store("")
 	if r := ask(t, p.url, "GET", "/healthz", "", ""); r.status != 0 {
 		t.Errorf("after its end it answers %d", r.status)
 	}
@@ -79,6 +80,7 @@ func TestKilledUnderLoad(t *testing.T) {
 		l.settled(50)
 		p.kill(syscall.SIGKILL)
 		p.end(t, patience, false)
+		l.url.Store("")
 		p = serving(t, dsn)
 		l.url.Store(p.url)
 	}

@@ -15,7 +15,7 @@ import (
 // told apart, so that what is stored can be held against what was answered.
 type load struct {
 	t        *testing.T
-	url      atomic.Value // where the service is now
+	url      atomic.Value // where the service is now; "" is nowhere, and nobody calls
 	ws, key  string
 	stopping atomic.Bool
 	agents   sync.WaitGroup
@@ -52,6 +52,10 @@ func (l *load) stop() {
 
 func (l *load) append(agent int, piece string) {
 	url := l.url.Load().(string)
+	if url == "" { // its port may be somebody else's by now
+		time.Sleep(5 * time.Millisecond)
+		return
+	}
 	var r reply
 	if agent%2 == 0 {
 		r = ask(l.t, url, "POST", "/v1/workspaces/"+l.ws+"/files/log", l.key, `{"content":"`+piece+`"}`)

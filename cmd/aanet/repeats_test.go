@@ -24,7 +24,7 @@ func TestKilledBetweenRepeats(t *testing.T) {
 		{"aanet_append_file", `{"path":"log","content":"<once>","idempotency_key":"a"}`},
 		{"aanet_send_message", `{"body":"once","idempotency_key":"b"}`},
 		{"aanet_mint_subkey", `{"label":"once","idempotency_key":"c"}`},
-		{"aanet_acquire_lock", `{"name":"once","lease_seconds":60,"idempotency_key":"d"}`},
+		{"aanet_acquire_lock", `{"name":"once","lease_seconds":600,"idempotency_key":"d"}`},
 	} {
 		var url atomic.Value
 		url.Store(p.url)

@@ -14,16 +14,18 @@ import (
 func TestSlowReaders(t *testing.T) {
 	ended := make(chan error, 1)
 	large := strings.Repeat("x", 1<<20)
-	server := httptest.NewServer(endSlowReaders(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		var err error
-		for i := 0; i < 64 && err == nil; i++ { // more than any socket buffer holds
-			_, err = io.WriteString(w, large)
-		}
-		ended <- err
-	}), 2*time.Second))
-	defer server.Close()
-
-	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	serve := func(patience time.Duration) *httptest.Server {
+		server := httptest.NewServer(endSlowReaders(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			var err error
+			for i := 0; i < 64 && err == nil; i++ { // more than any socket buffer holds
+				_, err = io.WriteString(w, large)
+			}
+			ended <- err
+		}), patience))
+		t.Cleanup(server.Close)
+		return server
+	}
+	conn, err := net.Dial("tcp", serve(500*time.Millisecond).Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,11 +38,11 @@ func TestSlowReaders(t *testing.T) {
 		if err == nil {
 			t.Error("64 MiB were written to a client that reads nothing")
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(patience):
 		t.Fatal("a client that reads nothing is still waited for")
 	}
 
-	answer, err := http.Get(server.URL)
+	answer, err := http.Get(serve(patience).URL)
 	if err != nil {
 		t.Fatal(err)
 	}

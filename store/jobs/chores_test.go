@@ -57,7 +57,7 @@ func TestChoreEndsItsTurn(t *testing.T) {
 		step: func(context.Context, uuid.UUID) error { steps++; return nil },
 	}
 	var snooze *river.JobSnoozeError
-	if err := c.run(t.Context()); !errors.As(err, &snooze) || snooze.Duration != turnPause || steps == 0 || steps == pageSize {
+	if err := c.run(t.Context()); !errors.As(err, &snooze) || snooze.Duration != turnPause || steps == pageSize {
 		t.Errorf("%d steps, then %v", steps, err)
 	}
 	ended, cancel := context.WithCancel(t.Context())

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // minMajor is the oldest Postgres that the schema and the functions use.
@@ -121,6 +122,10 @@ func versionOf(ctx context.Context, a account, server string) (binaries, error) 
 // nobody asked for.
 var clusterConf = "/etc/postgresql-common/createcluster.conf"
 
+// installPauses are before each try to install: another apt-get may be at work, whose locks on the lists and on what was
+// fetched are not waited for, and a mirror may stumble.
+var installPauses = []time.Duration{0, 5 * time.Second, 20 * time.Second}
+
 // install fetches the server where that is possible: root with apt. It is
 // called only when no server was found and never upgrades one, for a
 // running server breaks when its files change under it.
@@ -137,12 +142,24 @@ func install(ctx context.Context, tell func(string)) error {
 			return err
 		}
 	}
-	tell("no Postgres server found: reading the package lists (apt-get update)")
-	// Stale lists may do as well: only the installation decides.
-	_ = aptGet(ctx, apt, "update")
-	tell("installing Postgres (apt-get install postgresql), this can take some minutes")
-	return aptGet(ctx, apt, "install", "--yes", "--no-upgrade", "--no-install-recommends",
-		"-o", "Dpkg::Options::=--force-confold", "postgresql")
+	for _, pause := range installPauses {
+		select {
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		case <-time.After(pause):
+		}
+		tell("no Postgres server found: reading the package lists (apt-get update)")
+		// Stale lists may do as well: only the installation decides.
+		_ = aptGet(ctx, apt, "update", "-o", "Acquire::Retries=3")
+		tell("installing Postgres (apt-get install postgresql), this can take some minutes")
+		err = aptGet(ctx, apt, "install", "--yes", "--no-upgrade", "--no-install-recommends",
+			"-o", "Dpkg::Options::=--force-confold", "-o", "Acquire::Retries=3", "-o", "DPkg::Lock::Timeout=120", "postgresql")
+		if err == nil {
+			return nil
+		}
+		tell(err.Error())
+	}
+	return err
 }
 
 func aptGet(ctx context.Context, apt string, args ...string) error {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // fakeServer makes a folder with a server that answers --version only.
@@ -71,7 +72,7 @@ func TestFindBinaries(t *testing.T) {
 
 func TestInstall(t *testing.T) {
 	root := filepath.Dir(folder(t))
-	// An apt-get that notes what it is asked and "installs" by linking.
+	// An apt-get that notes what it is asked and "installs" by linking, at the second time.
 	a, err := chooseAccount()
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +81,7 @@ func TestInstall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := fmt.Sprintf("#!/bin/sh\necho \"$DEBIAN_FRONTEND $*\" >> %[1]s/asked\n[ $1 = install ] && /bin/ln -s %[2]s %[1]s/bin\nexit 0\n", root, real.dir)
+	script := fmt.Sprintf("#!/bin/sh\necho \"$DEBIAN_FRONTEND $*\" >> %[1]s/asked\n[ $1 = install ] || exit 0\n[ -e %[1]s/locked ] || { : > %[1]s/locked; exit 100; }\n/bin/ln -s %[2]s %[1]s/bin\n", root, real.dir)
 	if err := os.Mkdir(filepath.Join(root, "path"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -91,6 +92,8 @@ func TestInstall(t *testing.T) {
 	t.Setenv("PATH", filepath.Join(root, "path"))
 	defer func(old string) { clusterConf = old }(clusterConf)
 	clusterConf = filepath.Join(root, "postgresql-common", "createcluster.conf")
+	defer func(old []time.Duration) { installPauses = old }(installPauses)
+	installPauses = []time.Duration{0, time.Millisecond}
 
 	dir := filepath.Join(root, "data")
 	if os.Geteuid() != 0 {
@@ -106,8 +109,8 @@ func TestInstall(t *testing.T) {
 	}
 	stop(t, s)
 	asked, err := os.ReadFile(filepath.Join(root, "asked"))
-	want := "noninteractive update\nnoninteractive install --yes --no-upgrade"
-	if err != nil || !strings.HasPrefix(string(asked), want) {
+	want := "noninteractive update -o Acquire::Retries=3\nnoninteractive install --yes --no-upgrade"
+	if err != nil || !strings.HasPrefix(string(asked), want) || strings.Count(string(asked), "noninteractive install --yes --no-upgrade") != 2 {
 		t.Errorf("apt-get was asked %q, %v", asked, err)
 	}
 	if conf, err := os.ReadFile(clusterConf); err != nil || !strings.Contains(string(conf), "create_main_cluster = false") {

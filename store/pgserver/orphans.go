@@ -105,7 +105,11 @@ func (p place) end(ctx context.Context, pid int, signals ...syscall.Signal) erro
 		} else if err != nil {
 			return fmt.Errorf("stop process %d: %w", pid, err)
 		}
-		wait, cancel := context.WithTimeout(ctx, patience.quick)
+		timeLeft := patience.quick
+		if signal == syscall.SIGKILL {
+			timeLeft *= 10 // nothing ruder is left, and a busy machine may take a while to bury it
+		}
+		wait, cancel := context.WithTimeout(ctx, timeLeft)
 		gone := poll(wait, func() bool { return !p.serves(pid) })
 		cancel()
 		if gone {

@@ -235,7 +235,7 @@ func TestOwnerKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	kill9(t, owner)
-	within, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	within, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if !poll(within, func() bool { return gone(f.pid) && !exists(f.socketDir) }) {
 		t.Fatal("Postgres outlived its killed owner")
@@ -258,7 +258,7 @@ func TestTemporaryLeavesNothing(t *testing.T) {
 			} else {
 				stop(t, s)
 			}
-			within, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			within, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			if !poll(within, func() bool { return !exists(filepath.Join(dir, dataDir, "base")) }) {
 				t.Error("the data is still there")

@@ -68,7 +68,7 @@ func start(t testing.TB) context.Context {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(programs.Browser(t)), chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("mute-audio", true),
-		chromedp.Flag("hide-scrollbars", true),
+		chromedp.Flag("hide-scrollbars", true), chromedp.WSURLReadTimeout(patience),
 	)
 	allocator, _ := chromedp.NewExecAllocator(context.Background(), options...)
 	quiet := func(string, ...any) {}

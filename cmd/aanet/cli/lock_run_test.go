@@ -77,7 +77,7 @@ func TestLockRunLosesItsLease(t *testing.T) {
 		}
 	}()
 	stubborn := `trap 'echo told to end' TERM; while :; do sleep 0.1; done`
-	u.says(ExitLeaseLost, "", "lock", "run", "task", "--lease", "9s", "--grace", "300ms", "--profile", "agent", "--", "sh", "-c", stubborn)
+	u.says(ExitLeaseLost, "", "lock", "run", "task", "--lease", "9s", "--grace", "2s", "--profile", "agent", "--", "sh", "-c", stubborn)
 	close(over)
 	<-revoked
 	u.has(u.out, "told to end")
