@@ -23,8 +23,8 @@ func depositOps() []*Op {
 			Doc: `Step 1: amount_usd alone ("0.25" to "100000", at most 5 decimals) answers an x402 v2 PaymentRequired (an offer; nothing is written). Step 2: the same ` +
 				`amount_usd with payment_signature (base64 of the PaymentPayload; or _meta x402/payment) credits amount_usd × 100,000 units. Clients cap a payment at ` +
 				`$1 by default: raise that. After PAYMENT_UNSETTLED or UNAVAILABLE send the SAME signature again, never a new one. Free; owner key. Refusals: ` +
-				`OWNER_ONLY, TRIAL_NOT_ALLOWED, WORKSPACE_BLOCKED, PAYMENT_INVALID (reason), PAYMENT_ALREADY_USED, FACILITATOR_ERROR (nothing was sent), ` +
-				`PAYMENT_UNSETTLED.`,
+				`OWNER_ONLY, TRIAL_NOT_ALLOWED, WORKSPACE_BLOCKED, PAYMENT_INVALID (reason), PAYMENT_ALREADY_USED, DEPOSIT_PENDING (too many are undecided), ` +
+				`FACILITATOR_ERROR (nothing was sent), PAYMENT_UNSETTLED.`,
 		}, deposit),
 	}
 }
@@ -147,6 +147,9 @@ func (c *Caller) depositError(ctx context.Context, err error) error {
 		if _, refused := c.inquire(ctx, nil); refused != nil {
 			return refused
 		}
+	case errors.Is(err, deposits.ErrOpen):
+		return c.refuse(ctx, refusef(DepositPending, "%d payments of this workspace are not decided yet, and no more are taken meanwhile. "+
+			"Nothing was sent: send the same signature again when one is credited or failed.", c.svc.config.Deposits.OpenMax), nil)
 	case errors.Is(err, deposits.ErrBusy):
 		return refusef(Unavailable, "Too many payments are under way. Nothing was sent: the same signature may be sent again.")
 	}

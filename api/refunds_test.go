@@ -303,6 +303,41 @@ func TestPayAndRejectTogether(t *testing.T) {
 		end if; end $$`)
 }
 
+// TestAPayoutThatWasCutOff has payouts that were claimed and never recorded, as when the process dies in between: the
+// transaction is free for the refund that it paid, once the other one has ended without it.
+func TestAPayoutThatWasCutOff(t *testing.T) {
+	t.Parallel()
+	v := apitest.New(t, apitest.Options{})
+	tx := "0x" + strings.Repeat("5e", 32)
+	for name, end := range map[string]func(t *testing.T, id uuid.UUID, on *apitest.Workspace) error{
+		"rejected": func(t *testing.T, id uuid.UUID, on *apitest.Workspace) error {
+			_, err := desk(on).Reject(t.Context(), id, apitest.Operator)
+			return err
+		},
+		"paid by another": func(t *testing.T, id uuid.UUID, on *apitest.Workspace) error {
+			_, err := desk(on).Pay(t.Context(), id, "0x"+strings.Repeat("5f", 32), true, apitest.Operator)
+			return err
+		},
+	} {
+		first, second := v.Workspace(t, 1_000_000), v.Workspace(t, 1_000_000)
+		wrong, right := idOf(t, refunded(t, first, toWallet, 1_000_000)), idOf(t, refunded(t, second, toWallet, 1_000_000))
+		storetest.Exec(t, v.DSN, `delete from payout_claims`)
+		storetest.Exec(t, v.DSN, `insert into payout_claims (network, tx_hash, workspace_id, refund_id, claimed_at) values ('eip155:8453', $1, $2, $3, now())`, tx, first.ID, wrong)
+		if _, err := desk(second).Pay(t.Context(), right, tx, true, apitest.Operator); !errors.Is(err, store.ErrPayoutUsed) {
+			t.Errorf("%s: while the other refund is pending: %v", name, err)
+		}
+		if err := end(t, wrong, first); err != nil {
+			t.Fatal(err)
+		}
+		if c, err := desk(second).Check(t.Context(), right, tx); err != nil || !c.Fits {
+			t.Errorf("%s: looked at: %+v, %v", name, c, err)
+		}
+		if _, err := desk(second).Pay(t.Context(), right, tx, true, apitest.Operator); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestPayoutIsChecked asks the chain, when it can be asked, and then nothing else counts.
 func TestPayoutIsChecked(t *testing.T) {
 	t.Parallel()

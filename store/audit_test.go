@@ -56,7 +56,7 @@ func TestAuditFollowsTheEffect(t *testing.T) {
 		{"of nobody", 0, func() error { return b.Block(ctx, because, uuid.New(), true) }, store.ErrNoWorkspace},
 		{"a webhook of nobody", 0, func() error { return b.SetWebhook(ctx, because, a.id, uuid.New(), false, 5) }, store.ErrNoWebhook},
 		{"a deposit of nobody", 0, func() error {
-			return b.DecideDeposit(ctx, because, store.Deposit{Workspace: a.id, ID: uuid.New()}, store.DepositFailed, "")
+			return b.FailDeposit(ctx, because, store.Deposit{Workspace: a.id, ID: uuid.New()})
 		}, store.ErrNoDeposit},
 		{"a refund of nobody", 0, func() error { return b.RejectRefund(ctx, because, store.Refund{Workspace: a.id, ID: uuid.New()}) }, store.ErrNoRefund},
 		{"feedback of nobody", 0, func() error {

@@ -28,8 +28,12 @@ const (
 	ByOperator    = "operator"
 )
 
-// ErrNoDeposit: there is no such deposit, or its workspace is gone.
-var ErrNoDeposit = errors.New("no such deposit")
+var (
+	// ErrNoDeposit: there is no such deposit, or its workspace is gone.
+	ErrNoDeposit = errors.New("no such deposit")
+	// ErrDepositsOpen: too many deposits of the workspace are not decided yet.
+	ErrDepositsOpen = errors.New("too many deposits of the workspace are not decided yet")
+)
 
 // StateError says that a deposit or a refund cannot go where it was told to go, as it has moved meanwhile.
 type StateError struct {
@@ -122,16 +126,20 @@ func (s *Store) DropDeposit(ctx context.Context, workspace, deposit uuid.UUID, a
 	return s.FreeClaim(ctx, deposit)
 }
 
-// BeginDeposit writes a claimed payment down as received.
-func (s *Store) BeginDeposit(ctx context.Context, d Deposit) error {
+// ReceiveDeposit writes a claimed payment down as received, unless the workspace has openMax others that are not decided.
+// Errors: ErrNoWorkspace, ErrDepositsOpen.
+func (s *Store) ReceiveDeposit(ctx context.Context, d Deposit, openMax int) error {
 	result, err := s.Do(ctx, Call{
-		Function: "begin_deposit", Workspace: d.Workspace,
-		Args: []any{d.ID, d.Units, d.Network, d.Key, d.Payer, json.RawMessage(d.Payment)},
+		Function: "receive_deposit", Workspace: d.Workspace,
+		Args: []any{d.ID, d.Units, d.Network, d.Key, d.Payer, json.RawMessage(d.Payment), openMax},
 	})
-	if err == nil && result.Code != "" {
+	switch {
+	case err != nil || result.Code == "":
+		return err
+	case result.Code == codeNotFound:
 		return ErrNoWorkspace
 	}
-	return err
+	return ErrDepositsOpen
 }
 
 // Move is one move of a deposit; functions/move_deposit.sql says which there are.
@@ -156,9 +164,12 @@ func (s *Store) MoveDeposit(ctx context.Context, workspace, deposit uuid.UUID, m
 	return moved(result, ErrNoDeposit)
 }
 
-// DecideDeposit is the operator's word on a deposit that is unknown: DepositCredited with the transaction that paid it, or
-// DepositFailed. Errors: ErrNoDeposit, a *StateError.
-func (s *Store) DecideDeposit(ctx context.Context, act Act, d Deposit, to, transaction string) error {
+// FailDeposit is the operator's word that a deposit that is unknown was never paid. Errors: ErrNoDeposit, a *StateError.
+func (s *Store) FailDeposit(ctx context.Context, act Act, d Deposit) error {
+	return s.decideDeposit(ctx, act, d, DepositFailed, "")
+}
+
+func (s *Store) decideDeposit(ctx context.Context, act Act, d Deposit, to, transaction string) error {
 	result, err := s.act(ctx, "operator_deposit", act, d.Workspace, d.ID, to, orNull(transaction))
 	if err != nil {
 		return err

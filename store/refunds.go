@@ -68,15 +68,19 @@ func (s *Store) FindRefund(ctx context.Context, refund uuid.UUID) (Refund, error
 // PayRefund records the payout of a pending refund. network is the CAIP-2 name and transaction the hash in its one
 // spelling: it can be the payout of one refund only, over all workspaces. Errors: ErrNoRefund, ErrPayoutUsed, a *StateError.
 func (s *Store) PayRefund(ctx context.Context, act Act, r Refund, network, transaction string, checked bool) error {
-	var owner uuid.UUID
-	err := s.pool.QueryRow(ctx, `insert into payout_claims (network, tx_hash, workspace_id, refund_id, claimed_at)
+	// A claim is passed on when the refund that it is for was rejected, or paid by another transaction: whoever made it
+	// was cut off before he took it back.
+	tag, err := s.pool.Exec(ctx, `insert into payout_claims as k (network, tx_hash, workspace_id, refund_id, claimed_at)
 		values ($1, $2, $3, $4, aanet_now())
-		on conflict (network, tx_hash) do update set network = excluded.network
-		returning refund_id`, network, transaction, r.Workspace, r.ID).Scan(&owner)
+		on conflict (network, tx_hash) do update
+		   set workspace_id = excluded.workspace_id, refund_id = excluded.refund_id, claimed_at = excluded.claimed_at
+		 where k.refund_id = excluded.refund_id or not exists (
+		       select 1 from refunds r where r.workspace_id = k.workspace_id and r.refund_id = k.refund_id
+		          and (r.state = 'pending' or r.state = 'paid' and r.tx_hash = k.tx_hash))`, network, transaction, r.Workspace, r.ID)
 	if err != nil {
 		return poolError(err)
 	}
-	if owner != r.ID {
+	if tag.RowsAffected() == 0 {
 		return ErrPayoutUsed
 	}
 	err = s.resolveRefund(ctx, act, r, RefundPaid, &transaction, checked)
@@ -103,9 +107,10 @@ func (s *Store) resolveRefund(ctx context.Context, act Act, r Refund, to string,
 	return moved(result, ErrNoRefund)
 }
 
-// PayoutOf tells which refund a transaction is recorded for; false: for none.
+// PayoutOf tells which refund a transaction paid, or is about to; false: none.
 func (s *Store) PayoutOf(ctx context.Context, network, transaction string) (refund uuid.UUID, found bool, err error) {
-	err = s.pool.QueryRow(ctx, `select refund_id from payout_claims where network = $1 and tx_hash = $2`, network, transaction).Scan(&refund)
+	err = s.pool.QueryRow(ctx, `select k.refund_id from payout_claims k join refunds r on r.workspace_id = k.workspace_id and r.refund_id = k.refund_id
+		 where k.network = $1 and k.tx_hash = $2 and (r.state = 'pending' or r.state = 'paid' and r.tx_hash = k.tx_hash)`, network, transaction).Scan(&refund)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return refund, false, nil
 	}

@@ -198,6 +198,14 @@ func TestDecideDeposits(t *testing.T) {
 	if p := b.post(at+"/credit", url.Values{"tx": {"0x1"}, "reason": {"seen"}}); p.status != http.StatusUnprocessableEntity || !strings.Contains(p.text(), "64 hex digits") {
 		t.Errorf("no transaction: %d %s", p.status, p.text())
 	}
+	storetest.Exec(t, f.DSN, `insert into deposits (workspace_id, deposit_id, state, units, network, created_at)
+		select workspace_id, gen_random_uuid(), 'unknown', units, network, created_at from deposits`)
+	another := "0x" + strings.Repeat("77", 32)
+	storetest.Exec(t, f.DSN, `insert into credit_claims (network, tx_hash, workspace_id, deposit_id, claimed_at)
+		select network, $2, workspace_id, deposit_id, created_at from deposits where deposit_id <> $1`, f.deposit, another)
+	if p := b.post(at+"/credit", url.Values{"tx": {another}, "reason": {"seen"}}); p.status != http.StatusUnprocessableEntity || !strings.Contains(p.text(), "this transaction is that of deposit") {
+		t.Errorf("the transaction of another deposit: %d %s", p.status, p.text())
+	}
 	b.done(at+"/credit", url.Values{"tx": {tx}, "reason": {"seen"}})
 	f.ws.Funded(100_000)
 	f.audited(t, f.deposit.String(), "deposit.credit", store.RoleOperator, "seen", "state=unknown balance=0", "state=credited balance=100000 tx_hash="+tx)

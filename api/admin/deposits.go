@@ -202,6 +202,7 @@ func (d *door) decideDeposit(credit bool) func(*visit) error {
 		}
 		var state *store.StateError
 		var form *x402.TransactionError
+		var used *store.TransactionUsedError
 		switch {
 		case err == nil:
 			return v.redirect(depositsPath+"/"+id.String(), message)
@@ -209,6 +210,8 @@ func (d *door) decideDeposit(credit bool) func(*visit) error {
 			return v.depositTaken(state)
 		case errors.As(err, &form):
 			err = &operators.InputError{Field: "tx", Fault: form.Error()}
+		case errors.As(err, &used):
+			err = &operators.InputError{Field: "tx", Fault: used.Error()}
 		}
 		a, formErr := d.depositForm(v, credit)
 		if formErr != nil {

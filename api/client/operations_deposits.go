@@ -20,8 +20,8 @@ type DepositIn struct {
 // nothing is written). Step 2: the same amount_usd with payment_signature (base64 of the PaymentPayload; or _meta
 // x402/payment) credits amount_usd × 100,000 units. Clients cap a payment at $1 by default: raise that. After
 // PAYMENT_UNSETTLED or UNAVAILABLE send the SAME signature again, never a new one. Free; owner key. Refusals:
-// OWNER_ONLY, TRIAL_NOT_ALLOWED, WORKSPACE_BLOCKED, PAYMENT_INVALID (reason), PAYMENT_ALREADY_USED,
-// FACILITATOR_ERROR (nothing was sent), PAYMENT_UNSETTLED.
+// OWNER_ONLY, TRIAL_NOT_ALLOWED, WORKSPACE_BLOCKED, PAYMENT_INVALID (reason), PAYMENT_ALREADY_USED, DEPOSIT_PENDING
+// (too many are undecided), FACILITATOR_ERROR (nothing was sent), PAYMENT_UNSETTLED.
 //
 // REST: POST /v1/workspaces/{workspace_id}/deposits. Who: owner. Units: 0.
 func (c *Client) Deposit(ctx context.Context, in DepositIn, options ...CallOption) (DepositOut, error) {

@@ -20,9 +20,9 @@ import (
 
 // The SDK's client for MCP pays unaided: it knows the challenge by its form and sends the payment in _meta.
 func TestClientOverMCPPays(t *testing.T) {
-	s := newShop(t, false, patience)
+	s := newShop(t, false)
 	ws, payer := s.Workspace(t, 0), s.rich()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "payer", Version: "1"}, nil).Connect(ctx, &mcp.StreamableClientTransport{
 		Endpoint: s.mcpURL, HTTPClient: &http.Client{Transport: withKey(ws.Owner.Key)}, DisableStandaloneSSE: true,
@@ -62,7 +62,7 @@ func (k withKey) RoundTrip(r *http.Request) (*http.Response, error) {
 // The clients of npm pay the running server as they are; more than a dollar only when they are told to.
 func TestClientInTypeScriptPays(t *testing.T) {
 	folder := programs.Packages(t, "x402client", os.DirFS("testdata/x402client"))
-	s := newShop(t, false, patience)
+	s := newShop(t, false)
 	ws, payer := s.Workspace(t, 0), s.rich()
 	type report struct {
 		Status  int
@@ -75,7 +75,7 @@ func TestClientInTypeScriptPays(t *testing.T) {
 	}
 	run := func(network, usd, spendCap string) (r report) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 		defer cancel()
 		node := exec.CommandContext(ctx, programs.Node(t), "pay.mjs", s.url+"/v1/workspaces/"+ws.ID+"/deposits", ws.Owner.Key, payer.Key, network, usd, spendCap)
 		node.Dir = folder

@@ -38,7 +38,7 @@ func (s *shop) decided(ws *apitest.Workspace, usd, signature, transaction string
 }
 
 func TestPaymentWhoseAnswerIsLostIsCreditedByTheChain(t *testing.T) {
-	s := newShop(t, false, patience)
+	s := newShop(t, false)
 	ws, payer := s.Workspace(t, 0), s.rich()
 	signature := payer.Pay(s.offer(ws, "1"), chaintest.Base)
 	s.facilitator.LoseAnswers.Store(true)
@@ -53,7 +53,7 @@ func TestPaymentWhoseAnswerIsLostIsCreditedByTheChain(t *testing.T) {
 }
 
 func TestPaymentThatAStrangerMinesFirstIsCreditedByItsTransaction(t *testing.T) {
-	s := newShop(t, false, patience)
+	s := newShop(t, false)
 	ws, payer := s.Workspace(t, 0), s.rich()
 	challenge := s.offer(ws, "1")
 	a := payer.Authorize(s.base, s.payTo[chaintest.Base], billing.PerUSD, time.Now().Add(time.Hour), "")
@@ -70,10 +70,19 @@ func TestPaymentThatAStrangerMinesFirstIsCreditedByItsTransaction(t *testing.T) 
 }
 
 func TestPaymentThatWaitsInThePool(t *testing.T) {
-	s := newShop(t, false, time.Second)
+	s := newShop(t, false)
 	ws, payer := s.Workspace(t, 0), s.rich()
 	signature := payer.Pay(s.offer(ws, "1"), chaintest.Base)
 	s.base.Hold()
+	before, enough := s.base.Sent(), make(chan struct{})
+	s.facilitator.CutOff, s.facilitator.BeforeSettle = enough, func() {
+		go func() {
+			for s.base.Sent() == before {
+				time.Sleep(time.Millisecond)
+			}
+			close(enough)
+		}()
+	}
 	s.unsettled(ws, "1", signature)
 	same(t, "received", s.base.Balance(s.payTo[chaintest.Base]), 0)
 	s.base.Mine(deep)
@@ -83,7 +92,7 @@ func TestPaymentThatWaitsInThePool(t *testing.T) {
 }
 
 func TestPaymentThatNeverCameFailsOnlyWhenItIsDead(t *testing.T) {
-	s := newShop(t, false, patience)
+	s := newShop(t, false)
 	ws, payer := s.Workspace(t, 0), s.rich()
 	challenge := s.offer(ws, "1")
 	a := payer.Authorize(s.base, s.payTo[chaintest.Base], billing.PerUSD, time.Now().Add(20*time.Minute), "")
@@ -110,7 +119,7 @@ func TestPaymentThatNeverCameFailsOnlyWhenItIsDead(t *testing.T) {
 
 // Money in by the chain, money out by the chain: the operator's payout counts only when it is the right one.
 func TestRefundIsPaidOutOnTheChain(t *testing.T) {
-	s := newShop(t, false, patience)
+	s := newShop(t, false)
 	ws, payer, treasury := s.Workspace(t, 0), s.rich(), s.rich()
 	s.base.Endow(treasury)
 	s.accepts(ws, "5", payer.Pay(s.offer(ws, "5"), chaintest.Avalanche), 5*billing.PerUSD)

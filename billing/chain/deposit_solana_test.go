@@ -15,7 +15,7 @@ import (
 
 // Solana's runtime executes what the SDK's client signs.
 func TestDepositOnSolana(t *testing.T) {
-	s := newShop(t, true, patience)
+	s := newShop(t, true)
 	ws, other, payer := s.Workspace(t, 0), s.Workspace(t, 0), s.solana.NewWallet()
 	s.solana.Fund(payer.Address, 10*billing.PerUSD)
 	payTo := s.payTo[x402.SolanaID]
@@ -62,7 +62,7 @@ func TestDepositOnSolana(t *testing.T) {
 }
 
 func TestRefundIsPaidOutOnSolana(t *testing.T) {
-	s := newShop(t, true, patience)
+	s := newShop(t, true)
 	ws, payer, treasury := s.Workspace(t, 0), s.solana.NewWallet(), s.solana.NewWallet()
 	customer := s.solana.NewWallet() // without a token account yet
 	s.solana.Fund(payer.Address, 10*billing.PerUSD)

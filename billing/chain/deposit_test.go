@@ -17,7 +17,7 @@ import (
 
 // The money of a deposit moves by the exact amount on the chain that the client chose.
 func TestDepositMovesMoneyOnTwoChains(t *testing.T) {
-	s := newShop(t, false, patience)
+	s := newShop(t, false)
 	ws, payer := s.Workspace(t, 0), s.rich()
 	for _, c := range []struct {
 		chain *chaintest.Chain
@@ -51,7 +51,7 @@ func TestDepositMovesMoneyOnTwoChains(t *testing.T) {
 
 // Whoever pays something else than was asked for is refused before anything is settled.
 func TestPaymentsThatAreRefused(t *testing.T) {
-	s := newShop(t, false, patience)
+	s := newShop(t, false)
 	ws, payer, poor := s.Workspace(t, 0), s.rich(), chaintest.NewWallet(t)
 	stranger := chaintest.NewWallet(t).Address
 	sign := func(usd string) string { return payer.Pay(s.offer(ws, usd), chaintest.Base) }
@@ -116,7 +116,7 @@ func TestPaymentsThatAreRefused(t *testing.T) {
 
 // A proof counts once, in one workspace, however often and by however many it is sent.
 func TestPaymentIsUsedOnce(t *testing.T) {
-	s := newShop(t, false, patience)
+	s := newShop(t, false)
 	ws, other, payer := s.Workspace(t, 0), s.Workspace(t, 0), s.rich()
 	signature := payer.Pay(s.offer(ws, "1"), chaintest.Base)
 	paid := s.accepts(ws, "1", signature, billing.PerUSD)

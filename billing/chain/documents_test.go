@@ -37,9 +37,9 @@ func TestTheDocumentedPaymentPays(t *testing.T) {
 	if err := os.Symlink(filepath.Join(packages, "node_modules"), filepath.Join(folder, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
-	s := newShop(t, false, patience)
+	s := newShop(t, false)
 	ws, payer := s.Workspace(t, 0), s.rich()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	node := exec.CommandContext(ctx, programs.Node(t), "pay.mjs")
 	node.Dir = folder

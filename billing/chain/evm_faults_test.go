@@ -169,7 +169,7 @@ func TestCheckOfTokensAndChains(t *testing.T) {
 	base, avalanche := newEVMWorld(t, chaintest.Base), newEVMWorld(t, chaintest.Avalanche)
 	both := map[string]string{chaintest.Base: base.chain.URL, chaintest.Avalanche: avalanche.chain.URL}
 	check := func(urls map[string]string) error {
-		chains, err := chain.New(chain.Options{URLs: urls, Timeout: time.Second})
+		chains, err := chain.New(chain.Options{URLs: urls, Timeout: patience})
 		if err != nil {
 			t.Fatal(err)
 		}

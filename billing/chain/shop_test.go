@@ -43,7 +43,7 @@ type shop struct {
 	ahead       atomic.Int64 // how far the engine's clock is ahead of ours
 }
 
-func newShop(t *testing.T, withSolana bool, settleTimeout time.Duration) *shop {
+func newShop(t *testing.T, withSolana bool) *shop {
 	t.Helper()
 	s := &shop{t: t, base: chaintest.Start(t, chaintest.Base), avalanche: chaintest.Start(t, chaintest.Avalanche)}
 	s.payTo = map[string]string{chaintest.Base: chaintest.NewWallet(t).Address, chaintest.Avalanche: chaintest.NewWallet(t).Address}
@@ -63,7 +63,7 @@ func newShop(t *testing.T, withSolana bool, settleTimeout time.Duration) *shop {
 		t.Fatal(err)
 	}
 	gateway, err := x402.New(x402.Options{
-		Facilitators: []x402.Facilitator{{Name: "sdk", URL: s.facilitator.URL, Timeout: settleTimeout}}, PayTo: s.payTo, Now: time.Now,
+		Facilitators: []x402.Facilitator{{Name: "sdk", URL: s.facilitator.URL, Timeout: patience}}, PayTo: s.payTo, Now: time.Now, VerifyTimeout: patience,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func newShop(t *testing.T, withSolana bool, settleTimeout time.Duration) *shop {
 	}
 	s.World = apitest.New(t, apitest.Options{Deposits: func(st *store.Store) *deposits.Engine {
 		s.engine = deposits.New(deposits.Options{
-			Store: st, Gateway: gateway, Evidence: s.evidence, Log: slog.New(slog.DiscardHandler), JoinPatience: 100 * time.Millisecond,
+			Store: st, Gateway: gateway, Evidence: s.evidence, Log: slog.New(slog.DiscardHandler), JoinPatience: 100 * time.Millisecond, SettlePatience: patience,
 			Now: func() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) },
 		})
 		return s.engine

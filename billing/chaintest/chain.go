@@ -219,7 +219,7 @@ func (c *Chain) send(ctx context.Context, from *Wallet, to common.Address, data 
 // pool hands a transaction to the node. Its pool sees what the newest block changed a moment later; until then a wallet
 // that was just endowed is poor.
 func (c *Chain) pool(ctx context.Context, tx *types.Transaction) error {
-	const tries, pause = 1000, 5 * time.Millisecond
+	const tries, pause = 5000, 5 * time.Millisecond
 	for try := 1; ; try++ {
 		err := c.client.SendTransaction(ctx, tx)
 		if err == nil || try == tries || !strings.Contains(err.Error(), "insufficient funds") {

@@ -1,6 +1,7 @@
 package chaintest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -25,6 +26,9 @@ type Facilitator struct {
 
 	// BeforeSettle, if set before the first request, is called before each payment is settled.
 	BeforeSettle func()
+	// CutOff, if set before the first request, breaks the connection of a settlement when it is closed, as a timeout does:
+	// what was sent by then stays sent.
+	CutOff <-chan struct{}
 
 	sdk *sdk.X402Facilitator
 }
@@ -88,7 +92,16 @@ func (f *Facilitator) settle(w http.ResponseWriter, r *http.Request) {
 	if f.BeforeSettle != nil {
 		f.BeforeSettle()
 	}
-	answer, err := f.sdk.Settle(r.Context(), o.Payment, o.Requirements)
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	go func() {
+		select {
+		case <-f.CutOff:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	answer, err := f.sdk.Settle(ctx, o.Payment, o.Requirements)
 	var refused *sdk.SettleError
 	switch {
 	case errors.As(err, &refused):
@@ -99,7 +112,7 @@ func (f *Facilitator) settle(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		answer = &sdk.SettleResponse{ErrorReason: "unexpected_error"}
 	}
-	if f.LoseAnswers.Load() {
+	if f.LoseAnswers.Load() || ctx.Err() != nil {
 		panic(http.ErrAbortHandler)
 	}
 	reply(w, answer)

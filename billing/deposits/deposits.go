@@ -36,13 +36,16 @@ type Options struct {
 	// Grace is how long a deposit is left to whoever works on it; longer than any facilitator's timeout. 3 minutes
 	// when zero.
 	Grace time.Duration
+	// OpenMax is how many payments of one workspace may be undecided at a time, over all replicas; 64 when zero.
+	OpenMax int
 }
 
 const (
 	defaultJoinPatience   = 3 * time.Second
 	defaultSettlePatience = 45 * time.Second
 	defaultGrace          = 3 * time.Minute
-	underWayMax           = 256 // payments at once; each holds some kilobytes and no connection
+	defaultOpenMax        = 64
+	underWayMax           = 512 // payments at once; each holds some kilobytes, and a connection to a facilitator
 )
 
 // Engine takes payments in. Its methods may be called concurrently.
@@ -67,6 +70,9 @@ func New(o Options) *Engine {
 	if o.Grace <= 0 {
 		o.Grace = defaultGrace
 	}
+	if o.OpenMax <= 0 {
+		o.OpenMax = defaultOpenMax
+	}
 	return &Engine{Options: o, slots: make(chan struct{}, underWayMax), looks: looks{next: map[uuid.UUID]look{}}, at: func(string) {}}
 }
 
@@ -77,6 +83,8 @@ var (
 	ErrUnsettled = errors.New("the outcome of the payment is open")
 	// ErrBusy: too many payments are under way; nothing was sent.
 	ErrBusy = errors.New("too many payments are under way")
+	// ErrOpen: the workspace has OpenMax payments that are not decided; nothing was sent.
+	ErrOpen = errors.New("too many payments of the workspace are not decided yet")
 )
 
 // UsedError means that the payment was credited before, or belongs to somebody else.

@@ -2,6 +2,7 @@ package deposits
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -18,8 +19,9 @@ type Desk struct {
 	Evidence billing.Evidence
 }
 
-// Credit records the transaction that paid a deposit whose outcome is unknown, and adds its units to the balance.
-// Errors: store.ErrNoDeposit, *store.StateError, *x402.TransactionError.
+// Credit records the transaction that paid a deposit whose outcome is unknown, and adds its units to the balance. One
+// that is recorded for another deposit is refused, unless the chain shows that it made this payment too. Errors:
+// store.ErrNoDeposit, *store.StateError, *store.TransactionUsedError, *x402.TransactionError.
 func (d Desk) Credit(ctx context.Context, act store.Act, id uuid.UUID, transaction string) (store.Deposit, error) {
 	found, err := d.Store.FindDeposit(ctx, id)
 	if err != nil {
@@ -33,7 +35,18 @@ func (d Desk) Credit(ctx context.Context, act store.Act, id uuid.UUID, transacti
 	if err != nil {
 		return found, err
 	}
-	return found, d.Store.DecideDeposit(ctx, act, found, store.DepositCredited, hash)
+	err = d.Store.CreditDeposit(ctx, act, found, hash, false)
+	if errors.As(err, new(*store.TransactionUsedError)) && d.shows(ctx, found, hash) {
+		err = d.Store.CreditDeposit(ctx, act, found, hash, true)
+	}
+	return found, err
+}
+
+// shows tells whether the chain can be asked, and shows that the transaction made the deposit's payment.
+func (d Desk) shows(ctx context.Context, of store.Deposit, transaction string) bool {
+	of.Transaction = transaction // where the chain looks first
+	k, err := d.Look(ctx, of)
+	return err == nil && k.Asked && k.Away == nil && k.Finding.State == billing.PaymentMade && k.Finding.Transaction == transaction
 }
 
 // Fail records that a deposit whose outcome is unknown can never be paid. Errors: store.ErrNoDeposit, *store.StateError.
@@ -42,7 +55,7 @@ func (d Desk) Fail(ctx context.Context, act store.Act, id uuid.UUID) (store.Depo
 	if err != nil {
 		return found, err
 	}
-	return found, d.Store.DecideDeposit(ctx, act, found, store.DepositFailed, "")
+	return found, d.Store.FailDeposit(ctx, act, found)
 }
 
 // Known is what can be said about an open deposit, for the operator who has to decide.

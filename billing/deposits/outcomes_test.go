@@ -26,6 +26,7 @@ var unclear = map[string]facilitatortest.Answer{
 	"no JSON":           facilitatortest.Text("ok"),
 	"nothing in it":     facilitatortest.Text("{}"),
 	"huge":              facilitatortest.Huge(2 << 20),
+	"another amount":    facilitatortest.SettledBut("amount", "100000000"),
 }
 
 func TestUnclearSettlements(t *testing.T) {
@@ -33,7 +34,7 @@ func TestUnclearSettlements(t *testing.T) {
 	for name, answer := range unclear {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := newTown(t, nil)
+			v := newTownWithin(t, patienceFor(name), nil)
 			v.bank.Facilitator.On("settle", answer)
 			ws, other := v.Workspace(t, 0), v.Workspace(t, 0)
 			signature := v.proof(t)
@@ -76,7 +77,7 @@ func TestNobodyAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := newTown(t, nil)
+			v := newTownWithin(t, patienceFor(name), nil)
 			v.bank.Facilitator.On("verify", answer)
 			ws := v.Workspace(t, 0)
 			before := len(ws.Log(t))

@@ -76,7 +76,7 @@ func (e *Engine) reconcile(ctx context.Context, d store.Deposit) error {
 
 // decide asks the chain about a payment that was sent to settle. Without an answer it stays as it is.
 func (e *Engine) decide(ctx context.Context, d store.Deposit) error {
-	if e.Evidence == nil || !e.Evidence.Covers(d.Network) || !e.looks.due(d.ID, e.Now()) {
+	if !e.asks(d.Network) || !e.looks.due(d.ID, e.Now()) {
 		return nil
 	}
 	p, q, err := queryOf(d)
@@ -91,6 +91,14 @@ func (e *Engine) decide(ctx context.Context, d store.Deposit) error {
 	e.Log.InfoContext(ctx, "the chain was asked about a deposit", "deposit", d.ID, "network", d.Network, "finding", finding.Reason)
 	switch finding.State {
 	case billing.PaymentMade:
+		// The chain shows this very payment in it, so one that several deposits have in common counts for each.
+		err := e.Store.ClaimTransaction(ctx, d.Network, finding.Transaction, store.Claim{Workspace: d.Workspace, Deposit: d.ID})
+		var used *store.TransactionUsedError
+		if errors.As(err, &used) {
+			e.Log.WarnContext(ctx, "one transaction paid two deposits", "deposit", d.ID, "other", used.Deposit, "network", d.Network, "transaction", finding.Transaction)
+		} else if err != nil {
+			return err
+		}
 		return e.Store.MoveDeposit(ctx, d.Workspace, d.ID, store.Move{To: store.DepositCredited, Transaction: finding.Transaction, By: store.ByChain, Reason: finding.Reason})
 	case billing.PaymentDead:
 		return e.Store.MoveDeposit(ctx, d.Workspace, d.ID, store.Move{To: store.DepositFailed, Attempt: &d.Attempt, By: store.ByChain, Reason: finding.Reason})

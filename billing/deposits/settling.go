@@ -82,19 +82,22 @@ func (t *task) take(ctx context.Context) (Receipt, error) {
 	return t.settle(ctx, verified.Facilitator)
 }
 
-// begin writes the payment down. What cannot be written is given free, unless it may have been written after all: then
-// the reconciler drops it.
+// begin writes the payment down. What is not written is given free, unless it may have been written after all: then the
+// reconciler drops it.
 func (t *task) begin(ctx context.Context) error {
 	payment, err := json.Marshal(t.payment)
 	if err != nil {
 		return fmt.Errorf("keep a payment: %w", err)
 	}
-	err = t.engine.Store.BeginDeposit(ctx, store.Deposit{
+	err = t.engine.Store.ReceiveDeposit(ctx, store.Deposit{
 		Workspace: t.workspace, ID: t.id, Units: int64(t.payment.Amount), Network: t.payment.Network,
 		Key: t.payment.Key, Payer: t.payment.Payer, Payment: payment,
-	})
-	if errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrNoWorkspace) {
+	}, t.engine.OpenMax)
+	if errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrNoWorkspace) || errors.Is(err, store.ErrDepositsOpen) {
 		t.tell(ctx, "give a payment free", t.engine.Store.FreeClaim(ctx, t.id))
+	}
+	if errors.Is(err, store.ErrDepositsOpen) {
+		return fmt.Errorf("%w: %w", ErrOpen, err)
 	}
 	return err
 }
@@ -108,14 +111,19 @@ func (t *task) settle(ctx context.Context, facilitator string) (Receipt, error) 
 	e.at("settling")
 	outcome := e.Gateway.Settle(ctx, t.payment, facilitator)
 	e.at("settled")
-	switch outcome.State {
-	case x402.Settled:
-		return t.credit(ctx, outcome)
-	case x402.NotSent:
-		if t.attempt == 1 {
-			t.drop(ctx)
-			return Receipt{}, fmt.Errorf("%w: %s", x402.ErrFacilitator, outcome.Reason)
+	switch {
+	case outcome.State == x402.Settled && (outcome.Doubt == "" || !e.asks(t.payment.Network)):
+		receipt, err := t.credit(ctx, outcome)
+		var used *store.TransactionUsedError
+		if !errors.As(err, &used) {
+			return receipt, err
 		}
+		outcome.Reason = fmt.Sprintf("reported as settled by %s: %s", outcome.Transaction, used)
+	case outcome.State == x402.Settled:
+		outcome.Reason = outcome.Doubt
+	case outcome.State == x402.NotSent && t.attempt == 1:
+		t.drop(ctx)
+		return Receipt{}, fmt.Errorf("%w: %s", x402.ErrFacilitator, outcome.Reason)
 	}
 	t.tell(ctx, "keep an open deposit", e.Store.MoveDeposit(ctx, t.workspace, t.id, store.Move{
 		To: store.DepositUnknown, Attempt: &t.attempt, Transaction: outcome.Transaction, Reason: outcome.Reason,
@@ -156,18 +164,24 @@ const (
 )
 
 // credit writes a settled payment to the balance. It is repeated while the database is away: to credit twice credits once.
+// The error is ErrUnsettled, or a *store.TransactionUsedError when the chain has to say whether it was paid.
 func (t *task) credit(ctx context.Context, o x402.Outcome) (Receipt, error) {
 	err := errors.New("not tried")
 	pause := creditFirstPause
 	for range creditTries {
-		err = t.engine.Store.MoveDeposit(ctx, t.workspace, t.id, store.Move{To: store.DepositCredited, Transaction: o.Transaction, By: store.ByFacilitator})
+		if err = t.claimTransaction(ctx, o); err == nil {
+			err = t.engine.Store.MoveDeposit(ctx, t.workspace, t.id, store.Move{To: store.DepositCredited, Transaction: o.Transaction, By: store.ByFacilitator})
+		}
 		if !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrUnknown) {
 			break
 		}
 		time.Sleep(pause)
 		pause *= 2
 	}
-	if err != nil {
+	switch {
+	case errors.As(err, new(*store.TransactionUsedError)):
+		return Receipt{}, err
+	case err != nil:
 		t.engine.Log.ErrorContext(ctx, "a settled deposit is not credited yet", "deposit", t.id, "workspace", t.workspace,
 			"network", t.payment.Network, "transaction", o.Transaction, "error", err.Error())
 		return Receipt{}, ErrUnsettled
@@ -177,6 +191,21 @@ func (t *task) credit(ctx context.Context, o x402.Outcome) (Receipt, error) {
 		Units: t.payment.Amount, Transaction: o.Transaction, Network: t.payment.Network, Response: o.Response, Header: o.Header(),
 	}, nil
 }
+
+// claimTransaction claims what a facilitator says has paid. On Solana a transaction is one payment. On EVM chains it may
+// carry several, so where no chain can be asked the facilitator is believed about this too.
+func (t *task) claimTransaction(ctx context.Context, o x402.Outcome) error {
+	err := t.engine.Store.ClaimTransaction(ctx, t.payment.Network, o.Transaction, store.Claim{Workspace: t.workspace, Deposit: t.id})
+	if errors.As(err, new(*store.TransactionUsedError)) && t.payment.Network != x402.SolanaID && !t.engine.asks(t.payment.Network) {
+		t.engine.Log.WarnContext(ctx, "a facilitator names one transaction for two deposits", "deposit", t.id, "workspace", t.workspace,
+			"network", t.payment.Network, "facilitator", o.Facilitator, "transaction", o.Transaction, "error", err.Error())
+		return nil
+	}
+	return err
+}
+
+// asks tells whether the chain can be asked about payments on a network.
+func (e *Engine) asks(network string) bool { return e.Evidence != nil && e.Evidence.Covers(network) }
 
 // drop takes back a deposit for which nothing was sent. Should that fail, the reconciler does it, or asks the chain.
 func (t *task) drop(ctx context.Context) {

@@ -84,17 +84,17 @@ type bench struct {
 	calls *calls
 }
 
-// patience is how long to wait for an answer that never comes. Answers that come get much longer, since the machine may
-// be busy.
-const patience = 300 * time.Millisecond
-
-// promptly is for what must not wait for a facilitator that has ten minutes.
-const promptly = time.Minute
+// patience is how long to wait for an answer that never comes. Answers that come get plenty, since the machine may be
+// busy.
+const (
+	patience = 300 * time.Millisecond
+	plenty   = time.Minute
+)
 
 // start builds a gateway over some facilitators and waits until each was asked once.
 func start(t *testing.T, facilitators ...Facilitator) bench {
 	t.Helper()
-	return startWith(t, 10*time.Second, facilitators...)
+	return startWith(t, plenty, facilitators...)
 }
 
 func startWith(t *testing.T, verifyTimeout time.Duration, facilitators ...Facilitator) bench {
@@ -110,7 +110,7 @@ func startWith(t *testing.T, verifyTimeout time.Duration, facilitators ...Facili
 	}
 	b.Start(context.Background())
 	t.Cleanup(b.Stop)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), plenty)
 	defer cancel()
 	if !b.WaitFirst(ctx) {
 		t.Fatal("a facilitator was not asked in time")
@@ -120,7 +120,17 @@ func startWith(t *testing.T, verifyTimeout time.Duration, facilitators ...Facili
 
 // facing configures a facilitator at a test server.
 func facing(name string, s *facilitatortest.Server) Facilitator {
-	return Facilitator{Name: name, URL: s.URL, Timeout: 10 * time.Second}
+	return Facilitator{Name: name, URL: s.URL, Timeout: plenty}
+}
+
+// hurry ends the background work and leaves one facilitator only so long for each answer from now on.
+func (b bench) hurry(name string, timeout time.Duration) {
+	b.Stop()
+	for _, f := range b.facilitators {
+		if f.name == name {
+			f.timeout = timeout
+		}
+	}
 }
 
 // terms are the gateway's own for a network, in the test server's words.
@@ -175,7 +185,7 @@ func reasonOf(err error) string {
 // eventually polls, since refreshers work in the background.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(promptly); !is(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(plenty); !is(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("never: %s", what)
 		}

@@ -104,11 +104,16 @@ func matchEVM(n Network, a *authorization, terms types.PaymentRequirements, now 
 func (g *Gateway) matchSolana(n Network, p *solanaPayment, amount billing.Units) error {
 	const usdcDecimals = 6
 	atomic := int64(amount) * atomicPerUnit
+	receiver, err := TokenAccount(g.payTo[n.ID])
 	switch {
+	case err != nil:
+		return fmt.Errorf("the receiver on %s: %w", n.Name, err)
 	case p.mint.String() != n.Asset || p.decimals != usdcDecimals:
 		return invalid("asset", "the transaction moves another token")
 	case p.amount > math.MaxInt64 || int64(p.amount) != atomic:
 		return invalid("amount", "the transaction moves another amount")
+	case p.destination.String() != receiver:
+		return invalid("pay_to", "the transaction pays another account")
 	case p.source == p.destination || p.authority.String() == g.payTo[n.ID]:
 		return invalid("payer", "the payer is the receiver")
 	case p.authority == p.feePayer:

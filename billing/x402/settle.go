@@ -45,8 +45,13 @@ type Outcome struct {
 	Network, Payer string
 	// Reason says why it is not Settled; for the operator, without secrets.
 	Reason string
+	// Doubt, only with Settled, is what the answer says of the payment besides and cannot be: where the chain can be asked,
+	// it should be.
+	Doubt string
 	// Response is the JSON for PAYMENT-RESPONSE; only with Settled.
 	Response []byte
+
+	amount string // what was to be settled, as the facilitator was told
 }
 
 // Header gives Response as PAYMENT-RESPONSE has it; empty when there is none.
@@ -63,7 +68,7 @@ func (o Outcome) Header() string {
 // ctx should outlive the depositor's request, who may hang up: its end makes the outcome Unknown. The facilitator's own
 // timeout bounds the call.
 func (g *Gateway) Settle(ctx context.Context, p Payment, facilitatorName string) Outcome {
-	o := Outcome{State: NotSent, Network: p.Network, Payer: p.Payer, Reason: "no facilitator for this network"}
+	o := Outcome{State: NotSent, Network: p.Network, Payer: p.Payer, Reason: "no facilitator for this network", amount: Atomic(p.Amount)}
 	f := g.settler(p, facilitatorName)
 	if f == nil {
 		return o
@@ -121,8 +126,13 @@ func (o *Outcome) classify(f *facilitator, n *note, answer *sdk.SettleResponse, 
 		o.Reason = "reported as settled on another network"
 	case !o.hasHash():
 		o.Reason = "reported as settled with something that is no transaction"
+	case answer.Amount != "" && answer.Amount != o.amount:
+		o.Reason = "reported as settled with another amount"
 	default:
 		o.succeed()
+		if n, _ := NetworkOf(o.Network); answer.Payer != "" && !n.same(answer.Payer, o.Payer) {
+			o.Doubt = "reported as settled for another payer"
+		}
 	}
 }
 

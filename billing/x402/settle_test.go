@@ -44,7 +44,7 @@ func TestEverythingButACleanSuccessIsUnknown(t *testing.T) {
 		hash   bool
 	}{
 		"hang":               {facilitatortest.Hang, "no answer in time", false},
-		"slower than we are": {facilitatortest.Slow(2*time.Second, facilitatortest.Settled), "no answer in time", false},
+		"slower than we are": {facilitatortest.Slow(time.Hour, facilitatortest.Settled), "no answer in time", false},
 		"504":                {facilitatortest.Status(http.StatusGatewayTimeout), "HTTP 504", false},
 		"500 with reason":    {facilitatortest.FailedStatus(http.StatusInternalServerError, "unexpected"), "HTTP 500: unexpected", false},
 		"400 with reason":    {facilitatortest.FailedStatus(http.StatusBadRequest, "nonce_used"), "HTTP 400: nonce_used", false},
@@ -62,16 +62,22 @@ func TestEverythingButACleanSuccessIsUnknown(t *testing.T) {
 		"no transaction":     {facilitatortest.EmptyTransaction, "reported as settled without a transaction", false},
 		"another network":    {facilitatortest.WrongNetwork, "reported as settled on another network", true},
 		"no hash":            {facilitatortest.NoHash, "reported as settled with something that is no transaction", true},
+		"less":               {facilitatortest.SettledBut("amount", "999999"), "reported as settled with another amount", true},
+		"more":               {facilitatortest.SettledBut("amount", "10000000"), "reported as settled with another amount", true},
+		"in dollars":         {facilitatortest.SettledBut("amount", "1.00"), "reported as settled with another amount", true},
 	} {
 		one, two := facilitatortest.New(t), facilitatortest.New(t)
-		first := facing("one", one)
-		if c.reason == "no answer in time" {
-			first.Timeout = patience
-		}
-		b := start(t, first, facing("two", two))
+		b := start(t, facing("one", one), facing("two", two))
 		payment := b.pay(t, base)
 		one.On("settle", c.answer)
+		if c.reason == "no answer in time" {
+			b.hurry("one", patience)
+		}
 		o := b.Settle(t.Context(), payment, "one")
+		for again := 2 * patience; o.State == NotSent && one.Calls("settle") == 0; again *= 2 { // the machine is busy
+			b.hurry("one", again)
+			o = b.Settle(t.Context(), payment, "one")
+		}
 		if o.State != Unknown || o.Reason != c.reason || (o.Transaction != "") != c.hash || o.Header() != "" || o.Facilitator != "one" {
 			t.Errorf("%s: %+v", name, o)
 		}
@@ -80,6 +86,31 @@ func TestEverythingButACleanSuccessIsUnknown(t *testing.T) {
 		}
 		if call := b.calls.last(EndpointSettle); call.Outcome != "unknown" || call.Facilitator != "one" {
 			t.Errorf("%s: reported %+v", name, call)
+		}
+	}
+}
+
+// What an answer says besides is no obstacle while it can be so. Another payer cannot be: that is a doubt.
+func TestWhatASuccessSaysBesides(t *testing.T) {
+	one := facilitatortest.New(t)
+	b := start(t, facing("one", one))
+	payment := b.pay(t, base)
+	for _, c := range []struct {
+		field, value string
+		doubt        bool
+	}{
+		{"amount", "1000000", false},
+		{"amount", "", false},
+		{"payer", "", false},
+		{"payer", strings.ToUpper(facilitatortest.Payer[2:]), true}, // no address
+		{"payer", "0x" + strings.ToUpper(facilitatortest.Payer[2:]), false},
+		{"payer", strings.ToLower(facilitatortest.Payer), false},
+		{"payer", evmReceiver, true},
+	} {
+		one.On("settle", facilitatortest.SettledBut(c.field, c.value))
+		o := b.Settle(t.Context(), payment, "one")
+		if o.State != Settled || (o.Doubt != "") != c.doubt || o.Payer != payment.Payer || !strings.Contains(string(o.Response), payment.Payer) {
+			t.Errorf("%s %q: %+v", c.field, c.value, o)
 		}
 	}
 }

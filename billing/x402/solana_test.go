@@ -35,6 +35,8 @@ const (
 	atKeyCount   = atMessage + 4
 	atBlockhash  = atKeyCount + 1 + 7*32
 	atTransfer   = atBlockhash + 32 + 1 + 8 + 12
+
+	atDestination = atKeyCount + 1 + 3*32
 )
 
 func TestTheKeyIsTheMessage(t *testing.T) {
@@ -132,9 +134,18 @@ func TestSolanaTermsAreTheServers(t *testing.T) {
 		{"over 63 bits", facilitatortest.FeePayer, usdcOnSolana, 1<<63 + 1_000_000, "amount"},
 		{"another token", facilitatortest.FeePayer, stranger, 1_000_000, "asset"},
 		{"a stranger pays the fee", stranger, usdcOnSolana, 1_000_000, "fee_payer"},
+		{"to another account", facilitatortest.FeePayer, usdcOnSolana, 1_000_000, "pay_to"},
+		{"to the wallet itself", facilitatortest.FeePayer, usdcOnSolana, 1_000_000, "pay_to"},
 	} {
 		sent := facilitatortest.SVM(b.termsFor(t, SolanaID, oneDollar))
 		raw := facilitatortest.SolanaTransaction(c.feePayer, c.mint, c.amount, [32]byte{9})
+		switch c.name {
+		case "to another account":
+			raw[atDestination]++
+		case "to the wallet itself":
+			wallet := mustKey(solanaReceiver)
+			copy(raw[atDestination:], wallet[:])
+		}
 		sent.Payload["transaction"] = base64.StdEncoding.EncodeToString(raw)
 		proof, err := ParseProof(sent.Encode())
 		if err != nil {

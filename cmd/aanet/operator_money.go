@@ -44,8 +44,19 @@ func runDeposits(ctx context.Context, p process, action string, args []string) e
 	if err != nil {
 		return err
 	}
+	config, err := LoadConfig("operator", nil, p.environ)
+	if err != nil {
+		return err
+	}
 	return withStore(ctx, p, func(s *store.Store) error {
 		desk, to := deposits.Desk{Store: s}, store.DepositFailed
+		chains, err := newChains(config)
+		if err != nil {
+			return err
+		}
+		if chains != nil { // a nil pointer would not be a nil Evidence
+			desk.Evidence = chains
+		}
 		var d store.Deposit
 		if action == "credit" {
 			to = store.DepositCredited
@@ -64,9 +75,8 @@ func runDeposits(ctx context.Context, p process, action string, args []string) e
 // decided says in the operator's words why a move was refused.
 func decided(what string, err error) error {
 	var state *store.StateError
-	var transaction *x402.TransactionError
 	switch {
-	case errors.As(err, &transaction):
+	case errors.As(err, new(*x402.TransactionError)), errors.As(err, new(*store.TransactionUsedError)):
 		return fmt.Errorf("--tx: %w", err)
 	case !errors.As(err, &state):
 		return err

@@ -64,6 +64,9 @@ func EmptyTransaction(c *call) { settlement(map[string]any{"transaction": ""})(c
 // NoHash is success with a transaction that is none.
 func NoHash(c *call) { settlement(map[string]any{"transaction": "done"})(c) }
 
+// SettledBut is the good answer of /settle with one field changed.
+func SettledBut(field string, value any) Answer { return settlement(map[string]any{field: value}) }
+
 // WrongNetwork is success on another network than asked.
 func WrongNetwork(c *call) { settlement(map[string]any{"network": "eip155:84532"})(c) }
 

@@ -68,6 +68,10 @@ func EVM(terms Terms, now time.Time) Payment {
 // SolanaPayer owns the tokens in SolanaTransaction.
 const SolanaPayer = "7S3P4HxJpyyigGzodYwHtCxZyUQe9JiBMHyRWXArAaKv"
 
+// SolanaAccount is where SolanaTransaction sends the tokens: the USDC account of the wallet
+// 2wmVCSfPxGPjrnMMn7rchp4uaeoTqN39mXFC2zhPdri9.
+const SolanaAccount = "Boa4U4LqByXXxDndijcYHHpfA8qf47SNYLV16zLYKxph"
+
 // SVM pays the terms by a transaction with a fresh blockhash.
 func SVM(terms Terms) Payment {
 	amount, err := strconv.ParseUint(terms.Amount, 10, 64)
@@ -89,7 +93,7 @@ func SVM(terms Terms) Payment {
 func SolanaTransaction(feePayer, mint string, amount uint64, blockhash [32]byte) []byte {
 	keys := []string{
 		feePayer, SolanaPayer, // the two signers
-		"BQ72nSv9f3PRyRKCBnHLVrerrv37CYTHm5h3s9VSGQDV", "2wmVCSfPxGPjrnMMn7rchp4uaeoTqN39mXFC2zhPdri9", // token accounts
+		"BQ72nSv9f3PRyRKCBnHLVrerrv37CYTHm5h3s9VSGQDV", SolanaAccount, // token accounts
 		"ComputeBudget111111111111111111111111111111", "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA", mint,
 	}
 	raw := append([]byte{2}, make([]byte, 64)...)

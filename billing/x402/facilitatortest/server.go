@@ -148,6 +148,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer(&call{w, r, got, s.closing})
 }
 
+// Forget begins to count anew.
+func (s *Server) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.received)
+}
+
 func (s *Server) receive(endpoint string, got Request) (Answer, []Kind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
