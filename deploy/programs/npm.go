@@ -91,11 +91,17 @@ func install(t testing.TB, folder string, contents map[string][]byte) {
 	const patience = 5 * time.Minute
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	npm := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline",
-		"--fetch-retries=4", "--fetch-retry-mintimeout=2000", "--fetch-timeout=30000")
-	npm.Dir = building
-	if out, err := npm.CombinedOutput(); err != nil {
-		unavailable(t, nodeRequired, "npm ci: %v\n%s", err, out)
+	for try := 1; ; try++ {
+		npm := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline",
+			"--fetch-retries=4", "--fetch-retry-mintimeout=2000", "--fetch-retry-factor=3", "--fetch-timeout=30000")
+		npm.Dir = building
+		out, err := npm.CombinedOutput()
+		if err == nil {
+			break
+		}
+		if try == 3 || ctx.Err() != nil { // npm itself does not repeat all that a registry may do wrong
+			unavailable(t, nodeRequired, "npm ci: %v\n%s", err, out)
+		}
 	}
 	if err := os.Rename(building, folder); err != nil {
 		t.Fatal(err)

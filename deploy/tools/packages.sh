@@ -31,19 +31,43 @@ packages() {
 	esac
 }
 
+# Whether the lists know a package for a program.
+# shellcheck disable=SC2046 # two packages are two words
+offered() { apt-cache show --no-all-versions $(packages "$1") >/dev/null 2>&1; }
+
+# One round: new lists, then the packages one by one, so that what cannot be had keeps nothing else away; nothing that is
+# there is replaced. It fails when the lists are not new.
+install() {
+	local program fresh=0
+	apt-get update -q -o Acquire::Retries=3 -o APT::Update::Error-Mode=any </dev/null || {
+		fresh=1
+		echo "the package lists could not be read anew, the old ones may do"
+	}
+	for program in "$@"; do
+		# shellcheck disable=SC2046 # two packages are two words
+		apt-get install -q -y --no-install-recommends --no-upgrade --no-remove -o Acquire::Retries=3 -o DPkg::Lock::Timeout=120 \
+			$(packages "$program") </dev/null || echo "$program could not be installed"
+	done
+	hash -r
+	return $fresh
+}
+
 wanted=("$cc" chromium node npm python3 curl jq openssl "$@")
 missing=$(lacking "${wanted[@]}")
 if [[ -n $missing && $(id -u) == 0 ]] && command -v apt-get >/dev/null; then
-	echo "== install what the tests use: ${missing//$'\n'/, }"
 	export DEBIAN_FRONTEND=noninteractive
-	apt-get update -q </dev/null || echo "the package lists could not be read anew, the old ones may do"
-	for program in $missing; do
-		# One by one, so that what cannot be had keeps nothing else away; and nothing that is there is replaced.
-		# shellcheck disable=SC2046 # two packages are two words
-		apt-get install -q -y --no-install-recommends --no-upgrade --no-remove $(packages "$program") </dev/null ||
-			echo "$program could not be installed"
+	# Another apt-get may be at work, whose locks on lists and archives are not waited for, or a mirror may stumble.
+	for pause in 0 5 15 40; do
+		sleep "$pause"
+		echo "== install what the tests use: ${missing//$'\n'/, }"
+		again=
+		# shellcheck disable=SC2086 # a line is a word
+		install $missing || again=yes
+		missing=$(lacking "${wanted[@]}")
+		for program in $missing; do
+			offered "$program" && again=yes
+		done
+		[[ -n $missing && -n $again ]] || break # what new lists do not have comes by no repetition
 	done
-	hash -r
-	missing=$(lacking "${wanted[@]}")
 fi
 [[ -z $missing ]] || echo "not installed: ${missing//$'\n'/, }. The tests that need them are skipped (with CI=true they fail)."
