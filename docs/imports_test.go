@@ -40,7 +40,7 @@ var mayImport = map[string][]string{
 
 	"store":                        {"store/functions", "store/schema"},
 	"store/functions":              {},
-	"store/jobs":                   {"store"},
+	"store/jobs":                   {"store", "store/schema"},
 	"store/schema":                 {"migrations", "store/functions"},
 	"store/pgserver":               {},
 	"store/storetest":              {"migrations", "store", "store/functions", "store/pgserver", "store/schema"},

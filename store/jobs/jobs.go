@@ -52,7 +52,7 @@ func Start(ctx context.Context, o Options) (*Jobs, error) {
 	return start(ctx, o.URL, log, choresOf(o.Store, log), o.Reconcile)
 }
 
-func start(ctx context.Context, url string, log *slog.Logger, do chores, work func(context.Context) error) (*Jobs, error) {
+func start(ctx context.Context, url string, log *slog.Logger, do chores, reconcile func(context.Context) error) (*Jobs, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
 		return nil, fmt.Errorf("database url: %w", err)
@@ -66,17 +66,17 @@ func start(ctx context.Context, url string, log *slog.Logger, do chores, work fu
 		return nil, fmt.Errorf("database pool: %w", err)
 	}
 	workers := river.NewWorkers()
-	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, _ *river.Job[ExpireTrials]) error { return do.expire.run(ctx) }))
-	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, _ *river.Job[FreeWorkspaces]) error { return do.free.run(ctx) }))
-	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, _ *river.Job[TidyWebhooks]) error { return do.tidy.run(ctx) }))
-	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, _ *river.Job[ForgetAnswers]) error { return do.forget.run(ctx) }))
 	plan := []*river.PeriodicJob{
-		periodic(ExpireTrials{}, do.expire.every), periodic(FreeWorkspaces{}, do.free.every), periodic(TidyWebhooks{}, do.tidy.every),
-		periodic(ForgetAnswers{}, do.forget.every),
-		addWhole[RollUp](workers, do.rollUp), addWhole[ForgetRollups](workers, do.forgetRollups),
+		add[ExpireTrials](workers, do.expire.every, do.expire.run),
+		add[FreeWorkspaces](workers, do.free.every, do.free.run),
+		add[TidyWebhooks](workers, do.tidy.every, do.tidy.run),
+		add[ForgetAnswers](workers, do.forget.every, do.forget.run),
+		add[RollUp](workers, do.rollUp.every, do.rollUp.run),
+		add[ForgetRollups](workers, do.forgetRollups.every, do.forgetRollups.run),
 	}
-	if work != nil {
-		plan = append(plan, addWhole[ReconcileDeposits](workers, reconcile(work)))
+	if reconcile != nil {
+		deposits := reconcileDeposits(reconcile)
+		plan = append(plan, add[ReconcileDeposits](workers, deposits.every, deposits.run))
 	}
 	client, err := river.NewClient(riverpgxv5.New(pool), &river.Config{
 		Schema: schemaName,
@@ -102,9 +102,11 @@ func start(ctx context.Context, url string, log *slog.Logger, do chores, work fu
 	return j, nil
 }
 
-// periodic plans a job. There is never more than one job of a kind that waits or runs; one that
-// failed is not retried, the next period is.
-func periodic(args river.JobArgs, every time.Duration) *river.PeriodicJob {
+// add has run do the work of the job T, and plans it. There is never more than one job of a kind that waits or runs; one
+// that failed is not retried, the next period is.
+func add[T river.JobArgs](workers *river.Workers, every time.Duration, run func(context.Context) error) *river.PeriodicJob {
+	var args T
+	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, _ *river.Job[T]) error { return run(ctx) }))
 	opts := river.InsertOpts{Queue: queueName, MaxAttempts: 1, UniqueOpts: river.UniqueOpts{ByState: []rivertype.JobState{
 		rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRunning,
 		rivertype.JobStateRetryable, rivertype.JobStateScheduled,

@@ -4,7 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"time"
+
+	"aanet/store/schema"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -15,10 +16,8 @@ import (
 // schemaName is where River's tables live, apart from ours.
 const schemaName = "river"
 
-const (
-	lockKey   = 0x6a6f6273 // the advisory lock of a start that changes these tables: "jobs" in bytes
-	lockPause = 200 * time.Millisecond
-)
+// lockKey is the advisory lock of a start that changes these tables: "jobs" in bytes.
+const lockKey = 0x6a6f6273
 
 // Migrate brings the job tables to what this binary needs; it does nothing when they are there, or
 // newer. dsn must lead to Postgres itself: a pooler that shares sessions loses the lock. Any number of
@@ -55,7 +54,7 @@ func Migrate(ctx context.Context, dsn string, log *slog.Logger) error {
 		return fmt.Errorf("connect to lock the job tables: %w", err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	if err := lock(ctx, conn, log); err != nil {
+	if err := schema.Lock(ctx, conn, lockKey, "the job tables", log); err != nil {
 		return err
 	}
 	if _, err := conn.Exec(ctx, "create schema if not exists "+schemaName); err != nil {
@@ -69,28 +68,4 @@ func Migrate(ctx context.Context, dsn string, log *slog.Logger) error {
 		log.InfoContext(ctx, "migrated the job tables", "to", done.Versions[n-1].Version)
 	}
 	return nil
-}
-
-// lock polls: a session that waits inside pg_advisory_lock holds a snapshot, for which a concurrent
-// index build of the lock's holder would wait.
-func lock(ctx context.Context, conn *pgx.Conn, log *slog.Logger) error {
-	tick := time.NewTicker(lockPause)
-	defer tick.Stop()
-	for tries := 0; ; tries++ {
-		var got bool
-		if err := conn.QueryRow(ctx, "select pg_try_advisory_lock($1)", int64(lockKey)).Scan(&got); err != nil {
-			return fmt.Errorf("lock the job tables: %w", err)
-		}
-		if got {
-			return nil
-		}
-		if tries == 0 {
-			log.InfoContext(ctx, "waiting for another process that migrates the job tables")
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("another process migrates the job tables: %w", ctx.Err())
-		case <-tick.C:
-		}
-	}
 }

@@ -13,6 +13,6 @@ func (ReconcileDeposits) Kind() string { return "reconcile_deposits" }
 
 const reconcileEvery = 15 * time.Second
 
-func reconcile(work func(context.Context) error) whole {
-	return whole{reconcileEvery, "reconcile the deposits", work}
+func reconcileDeposits(do func(context.Context) error) whole {
+	return whole{reconcileEvery, "reconcile the deposits", do}
 }

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"aanet/store"
-
-	"github.com/riverqueue/river"
 )
 
 // RollUp counts what the logs of all workspaces say, for the operator and for long summaries.
@@ -49,11 +47,4 @@ func rollUp(s *store.Store) whole { return whole{rollUpEvery, "roll up", s.RollU
 
 func forgetRollups(s *store.Store) whole {
 	return whole{forgetEvery, "forget roll-ups", s.ForgetRollups}
-}
-
-// addWhole has a piece of work done as the job T.
-func addWhole[T river.JobArgs](workers *river.Workers, w whole) *river.PeriodicJob {
-	var args T
-	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, _ *river.Job[T]) error { return w.run(ctx) }))
-	return periodic(args, w.every)
 }

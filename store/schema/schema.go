@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"time"
 
 	"aanet/migrations"
 	"aanet/store/functions"
@@ -30,9 +29,6 @@ func embedded() set { return set{migrations.FS, functions.FS, functions.Set} }
 
 // lockKey is the advisory lock that a start holds while it changes the schema: "aanet" in bytes.
 const lockKey = 0x61616e6574
-
-// lockPause is the time between two tries to get it.
-const lockPause = 200 * time.Millisecond
 
 // Migrate brings the database at dsn to this binary's schema and functions; it does nothing when both are there. dsn must
 // lead to Postgres itself: a pooler that shares sessions loses the lock. A database that is newer than the binary is
@@ -62,7 +58,7 @@ func (s set) migrate(ctx context.Context, dsn string, log *slog.Logger) error {
 	if done, err := s.nothingToDo(ctx, conn, log); done || err != nil {
 		return err
 	}
-	if err := lock(ctx, conn, log); err != nil {
+	if err := Lock(ctx, conn, lockKey, "the schema", log); err != nil {
 		return err
 	}
 	if _, err := conn.Exec(ctx, ownTables); err != nil {
@@ -79,30 +75,6 @@ func (s set) migrate(ctx context.Context, dsn string, log *slog.Logger) error {
 const ownTables = `
 create table if not exists schema_migration_marks (version bigint primary key);
 create table if not exists function_set (one boolean primary key default true check (one), version bigint not null, hash text not null)`
-
-// lock polls. A session that waits inside pg_advisory_lock holds a snapshot, and a CREATE INDEX CONCURRENTLY of the
-// lock's holder would wait for that snapshot: a deadlock.
-func lock(ctx context.Context, conn *pgx.Conn, log *slog.Logger) error {
-	tick := time.NewTicker(lockPause)
-	defer tick.Stop()
-	for tries := 0; ; tries++ {
-		var got bool
-		if err := conn.QueryRow(ctx, "select pg_try_advisory_lock($1)", int64(lockKey)).Scan(&got); err != nil {
-			return fmt.Errorf("lock the schema: %w", err)
-		}
-		if got {
-			return nil
-		}
-		if tries == 0 {
-			log.InfoContext(ctx, "waiting for another process that migrates the database")
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("another process migrates the database: %w", ctx.Err())
-		case <-tick.C:
-		}
-	}
-}
 
 // versions lists the embedded migrations in order.
 func (s set) versions() ([]int64, error) {
