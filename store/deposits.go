@@ -208,22 +208,12 @@ func (s *Store) Deposits(ctx context.Context, workspace uuid.UUID, limit int) ([
 
 // DepositOf reads one deposit of a workspace. ErrNoDeposit: it has none of this id.
 func (s *Store) DepositOf(ctx context.Context, workspace, deposit uuid.UUID) (Deposit, error) {
-	return one(collect[Deposit](ctx, s, `select `+depositColumns+` from deposits where workspace_id = $1 and deposit_id = $2`, workspace, deposit))
+	return collectOne[Deposit](ctx, s, ErrNoDeposit, `select `+depositColumns+` from deposits where workspace_id = $1 and deposit_id = $2`, workspace, deposit)
 }
 
 // FindDeposit reads a deposit of any workspace, for the operator.
 func (s *Store) FindDeposit(ctx context.Context, deposit uuid.UUID) (Deposit, error) {
-	return one(collect[Deposit](ctx, s, `select `+depositColumns+` from deposits where deposit_id = $1`, deposit))
-}
-
-func one(found []Deposit, err error) (Deposit, error) {
-	if err == nil && len(found) == 0 {
-		err = ErrNoDeposit
-	}
-	if err != nil {
-		return Deposit{}, err
-	}
-	return found[0], nil
+	return collectOne[Deposit](ctx, s, ErrNoDeposit, `select `+depositColumns+` from deposits where deposit_id = $1`, deposit)
 }
 
 // OpenDeposits lists deposits that are not decided, the oldest first, from behind the one given (the zero Deposit: from

@@ -56,14 +56,7 @@ func (s *Store) FeedbackPage(ctx context.Context, status string, after *Feedback
 
 // FindFeedback reads one. ErrNoFeedback: there is none of this id.
 func (s *Store) FindFeedback(ctx context.Context, id uuid.UUID) (Feedback, error) {
-	found, err := collect[Feedback](ctx, s, `select `+feedbackColumns+` from feedback where feedback_id = $1`, id)
-	if err == nil && len(found) == 0 {
-		err = ErrNoFeedback
-	}
-	if err != nil {
-		return Feedback{}, err
-	}
-	return found[0], nil
+	return collectOne[Feedback](ctx, s, ErrNoFeedback, `select `+feedbackColumns+` from feedback where feedback_id = $1`, id)
 }
 
 // TriageFeedback sets state and notes, the last one wins; nothing new leaves no audit row. Error: ErrNoFeedback.

@@ -22,16 +22,9 @@ type Brief struct {
 
 // BriefOf reads a workspace, also one that is gone. ErrNoWorkspace: there was never one of this id.
 func (s *Store) BriefOf(ctx context.Context, workspace uuid.UUID) (Brief, error) {
-	found, err := collect[Brief](ctx, s, `
+	return collectOne[Brief](ctx, s, ErrNoWorkspace, `
 		select workspace_id, label, created_at, trial_expires_at, deleted_at, blocked, blocked_reason, balance, spent
 		  from workspaces where workspace_id = $1`, workspace)
-	if err == nil && len(found) == 0 {
-		err = ErrNoWorkspace
-	}
-	if err != nil {
-		return Brief{}, err
-	}
-	return found[0], nil
 }
 
 // WatchedWebhook is a webhook as an operator sees it.
@@ -66,12 +59,5 @@ func (s *Store) FailingWebhooks(ctx context.Context, after *WatchedWebhook, limi
 
 // FindWebhook reads a webhook of any workspace. ErrNoWebhook: there is none of this id, or it was deleted.
 func (s *Store) FindWebhook(ctx context.Context, webhook uuid.UUID) (WatchedWebhook, error) {
-	found, err := collect[WatchedWebhook](ctx, s, `select `+watchedColumns+` from webhooks where webhook_id = $1 and deleted_at is null`, webhook)
-	if err == nil && len(found) == 0 {
-		err = ErrNoWebhook
-	}
-	if err != nil {
-		return WatchedWebhook{}, err
-	}
-	return found[0], nil
+	return collectOne[WatchedWebhook](ctx, s, ErrNoWebhook, `select `+watchedColumns+` from webhooks where webhook_id = $1 and deleted_at is null`, webhook)
 }

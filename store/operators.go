@@ -68,22 +68,12 @@ func (s *Store) Operators(ctx context.Context) ([]Operator, error) {
 
 // OperatorByEmail finds an operator, disabled or not. ErrNoOperator: there is none.
 func (s *Store) OperatorByEmail(ctx context.Context, email string) (Operator, error) {
-	return oneOperator(collect[Operator](ctx, s, `select `+operatorColumns+` from operators o where lower(o.email) = lower($1)`, email))
+	return collectOne[Operator](ctx, s, ErrNoOperator, `select `+operatorColumns+` from operators o where lower(o.email) = lower($1)`, email)
 }
 
 // OperatorByID finds an operator, disabled or not. ErrNoOperator: there is none.
 func (s *Store) OperatorByID(ctx context.Context, id uuid.UUID) (Operator, error) {
-	return oneOperator(collect[Operator](ctx, s, `select `+operatorColumns+` from operators o where o.operator_id = $1`, id))
-}
-
-func oneOperator(found []Operator, err error) (Operator, error) {
-	if err == nil && len(found) == 0 {
-		err = ErrNoOperator
-	}
-	if err != nil {
-		return Operator{}, err
-	}
-	return found[0], nil
+	return collectOne[Operator](ctx, s, ErrNoOperator, `select `+operatorColumns+` from operators o where o.operator_id = $1`, id)
 }
 
 // CreateOperator adds an operator. ErrOperatorExists: the address is taken.

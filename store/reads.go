@@ -78,6 +78,19 @@ func collect[T any](ctx context.Context, s *Store, sql string, args ...any) ([]T
 	return out, poolError(err)
 }
 
+// collectOne is collect for a query of at most one row; none is the error when there is no row.
+func collectOne[T any](ctx context.Context, s *Store, none error, sql string, args ...any) (T, error) {
+	found, err := collect[T](ctx, s, sql, args...)
+	if err == nil && len(found) == 0 {
+		err = none
+	}
+	if err != nil {
+		var zero T
+		return zero, err
+	}
+	return found[0], nil
+}
+
 // poolError tells a database that is away or too slow from a fault of ours.
 func poolError(err error) error {
 	if err == nil {

@@ -55,14 +55,7 @@ func (s *Store) PendingRefunds(ctx context.Context, after Refund, limit int) ([]
 
 // FindRefund reads a refund of any workspace, for the operator.
 func (s *Store) FindRefund(ctx context.Context, refund uuid.UUID) (Refund, error) {
-	found, err := collect[Refund](ctx, s, `select `+refundColumns+` from refunds where refund_id = $1`, refund)
-	if err == nil && len(found) == 0 {
-		err = ErrNoRefund
-	}
-	if err != nil {
-		return Refund{}, err
-	}
-	return found[0], nil
+	return collectOne[Refund](ctx, s, ErrNoRefund, `select `+refundColumns+` from refunds where refund_id = $1`, refund)
 }
 
 // PayRefund records the payout of a pending refund. network is the CAIP-2 name and transaction the hash in its one

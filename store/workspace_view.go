@@ -36,7 +36,7 @@ const FilesCounted = 20_000
 
 // WorkspaceView reads one. ErrNoWorkspace: there is none, not even a deleted one.
 func (s *Store) WorkspaceView(ctx context.Context, id uuid.UUID) (WorkspaceView, error) {
-	rows, err := collect[WorkspaceView](ctx, s, `
+	return collectOne[WorkspaceView](ctx, s, ErrNoWorkspace, `
 		select w.workspace_id, w.label, w.created_at, w.trial_expires_at, w.blocked, w.blocked_reason, w.deleted_at, w.freed_at,
 		       w.balance, w.granted, w.spent, w.owner_spent, w.delivery_spent, w.seq, w.last_ts,
 		       (select k.last4 from keys k where k.workspace_id = $1 and k.subkey_id is null and k.revoked_at is null order by k.created_at desc limit 1),
@@ -52,13 +52,6 @@ func (s *Store) WorkspaceView(ctx context.Context, id uuid.UUID) (WorkspaceView,
 		  cross join (select coalesce(sum(messages), 0)::bigint as once, coalesce(sum(messages) filter (where hour > (select aanet_now()) - interval '30 days'), 0)::bigint as recent
 		                from workspace_totals where workspace_id = $1) m
 		 where w.workspace_id = $1`, id, FilesCounted)
-	if err == nil && len(rows) == 0 {
-		err = ErrNoWorkspace
-	}
-	if err != nil {
-		return WorkspaceView{}, err
-	}
-	return rows[0], nil
 }
 
 // BalancePoint is the balance of a workspace at an instant, and what was charged in the time before it.

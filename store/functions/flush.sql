@@ -1,5 +1,5 @@
 -- Ends a workspace's part of a batch: one UPDATE of its row for all the calls made in it.
--- The lane sends it after the last call of each workspace; admit and settle refuse to go on without.
+-- The lane sends it after the last call of each workspace; admit refuses to begin with another one before.
 create or replace function flush(p_workspace uuid) returns void
 language plpgsql as $$
 declare

@@ -1,6 +1,7 @@
 -- Frees up to p_rows rows of a workspace that is gone, so that a step is short however much there is.
 -- A file counts by what it occupies, 2 kB of its body as one row: that is how Postgres keeps it.
--- Every table with a tenant's rows is named here, but for the money records and feedback, which stay.
+-- Every table with a tenant's rows is named here, but for the money records and feedback, which stay. The statements are
+-- alike and stand one by one: a loop over names would be dynamic SQL, which docs/functions_test.go cannot check.
 -- done tells that nothing is left. Locks the workspace row.
 -- Returns in code: null, NOT_FOUND (it is alive or unknown).
 create or replace function free_workspace(p_workspace uuid, p_rows integer,
