@@ -162,9 +162,10 @@ func (o *Op) read(r Request) (any, *Refusal) {
 
 // refuse answers a wrong input, once the caller is proved and admitted, and logs it in the workspace.
 func (c *Caller) refuse(ctx context.Context, refusal *Refusal, input map[string]any) error {
-	detail := refusal.Detail
-	for i, f := range refusal.Errors {
-		detail += map[bool]string{true: " ", false: "; "}[i == 0] + f.Field + " " + f.Message
+	detail, separator := refusal.Detail, " "
+	for _, f := range refusal.Errors {
+		detail += separator + f.Field + " " + f.Message
+		separator = "; "
 	}
 	err := c.do(ctx, fn{name: "refuse", args: []any{c.op.subject(input), string(refusal.Code), cut(detail, 500)}})
 	var found *Refusal

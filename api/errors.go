@@ -11,7 +11,7 @@ import (
 // Code names the kind of a refusal. Callers decide by it; the text beside it is for people.
 type Code string
 
-// The refusals, with the HTTP status each has over REST in statusOf.
+// The refusals; meanings has the HTTP status of each.
 const (
 	Malformed           Code = "MALFORMED"
 	Unauthenticated     Code = "UNAUTHENTICATED"

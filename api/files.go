@@ -10,7 +10,7 @@ import (
 // FileBytesMax is the size limit of a file in bytes of UTF-8, the stamp included.
 const FileBytesMax = 1 << 20
 
-const filePath = "/v1/workspaces/{workspace_id}/files/{path...}"
+const filePath = workspacePath + "/files/{path...}"
 
 func fileOps() []*Op {
 	return []*Op{

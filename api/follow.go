@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 	"time"
 
 	"aanet/store"
@@ -32,8 +31,7 @@ type Feed struct {
 // it was no refusal, Next gives what follows and Close must be called.
 func (s *Service) Follow(ctx context.Context, r Request) (Answer, *Feed) {
 	var feed *Feed
-	all := Operations()
-	follow := *all[slices.IndexFunc(all, func(o *Op) bool { return o.Name == "wait" })]
+	follow := *OperationNamed("wait")
 	follow.run = func(ctx context.Context, c *Caller, in any) (any, error) {
 		watch, err := s.store.Watch(ctx, c.Workspace())
 		if err != nil {

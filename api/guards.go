@@ -21,7 +21,7 @@ type Limits struct {
 	RefusalRowsBurst    float64 `json:"refusal_rows_burst"`     // and at once
 }
 
-// DefaultLimits are in force when the operator sets nothing.
+// DefaultLimits are in force unless the operator sets others.
 func DefaultLimits() Limits {
 	return Limits{
 		TrialPerHour: 10, CreatePerHour: 60, KeyRate: 200, KeyBurst: 400, KeyBytesRate: 16 << 20, KeyBytesBurst: 64 << 20,

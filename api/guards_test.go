@@ -23,13 +23,11 @@ func guardsFor(l Limits) (*guards, *clock) {
 
 func operation(t *testing.T, name string) *Op {
 	t.Helper()
-	for _, o := range Operations() {
-		if o.Name == name {
-			return o
-		}
+	o := OperationNamed(name)
+	if o == nil {
+		t.Fatalf("no operation %s", name)
 	}
-	t.Fatalf("no operation %s", name)
-	return nil
+	return o
 }
 
 func testKey(t *testing.T) Key {

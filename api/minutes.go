@@ -32,17 +32,6 @@ type answered struct {
 	bucket int
 }
 
-// mayWait are the operations whose time says nothing about the service: the caller asked to wait.
-var mayWait = map[string]bool{"wait": true, "acquire_lock": true, "get_messages": true}
-
-var isOperation = sync.OnceValue(func() map[string]bool {
-	names := map[string]bool{}
-	for _, o := range Operations() {
-		names[o.Name] = true
-	}
-	return names
-})
-
 // NewMinutes counts by a clock.
 func NewMinutes(now func() time.Time) *Minutes {
 	return &Minutes{now: now, counts: map[time.Time]map[answered]int64{}}
@@ -50,14 +39,15 @@ func NewMinutes(now func() time.Time) *Minutes {
 
 // add counts one answer; code is that of a refusal, or "". Pages, health checks and what belongs to no operation are no calls.
 func (m *Minutes) add(operation string, code Code, seconds float64) {
-	if !isOperation()[operation] {
+	o := OperationNamed(operation)
+	if o == nil {
 		return
 	}
 	a := answered{code: string(code), bucket: -1}
 	if code == "" {
 		a.code = "OK"
 	}
-	if !mayWait[operation] {
+	if _, mayWait := o.In.Field("wait_seconds"); !mayWait { // that time would say nothing about the service
 		a.bucket, _ = slices.BinarySearch(store.AnswerBounds, time.Duration(seconds*float64(time.Second)))
 	}
 	m.mu.Lock()

@@ -29,7 +29,7 @@ type Def struct {
 	Log     string        // the operation's name in the activity log; empty when it never has a row
 	Method  string        // of REST
 	Path    string        // of REST; {workspace_id} is the tenant, {path...} takes the rest of the address
-	Who     Who           //
+	Who     Who           // may call it
 	Price   billing.Price // from the one price table
 	Status  int           // of a REST success; 0 means 200
 	Subject string        // the input that the log row names as its path

@@ -150,14 +150,6 @@ func ContentFault(content string) string {
 	return ""
 }
 
-// EtagFault says what is wrong with an if_match value, or "" when nothing is.
-func EtagFault(value string) string {
-	if _, ok := ParseIfMatch(value); !ok {
-		return fmt.Sprintf("must be one etag as it was given, bare or in double quotes, at most %d bytes; not *, weak or a list", etagBytesMax)
-	}
-	return ""
-}
-
 // ParseIfMatch reads the one etag that a write is conditional on, bare or in double quotes. It is false for
 // every other form (empty, *, weak, a list), which must be refused: read as "no condition", a stale writer
 // would overwrite what it has not seen.

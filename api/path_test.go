@@ -198,7 +198,7 @@ func TestIfMatch(t *testing.T) {
 	for value, want := range map[string]string{
 		"e1": "e1", `"e1"`: "e1", "a-b_c.d/e+f=": "a-b_c.d/e+f=", long: long, `"` + long + `"`: long, `"W/e1"`: "W/e1",
 	} {
-		if etag, ok := ParseIfMatch(value); !ok || etag != want || EtagFault(value) != "" {
+		if etag, ok := ParseIfMatch(value); !ok || etag != want || etagFault(value) != "" {
 			t.Errorf("ParseIfMatch(%.40q) = %.40q, %v; want %.40q", value, etag, ok, want)
 		}
 	}
@@ -206,7 +206,7 @@ func TestIfMatch(t *testing.T) {
 		"", `""`, `"`, "*", `"*"`, `W/"e1"`, `w/"e1"`, "W/e1", `"x", "e1"`, "x,e1", "x, e1", `"x,e1"`, ` "e1"`, `"e1" `,
 		"e 1", " e1", "e1 ", `e"1`, `"e"1"`, `"e1`, `e1"`, `""e1""`, "e\x00", "e\n", "e\x7f", "é", "\xff", "'e 1'", long + "e", `"` + long + `e"`,
 	} {
-		if etag, ok := ParseIfMatch(value); ok || EtagFault(value) == "" {
+		if etag, ok := ParseIfMatch(value); ok || etagFault(value) == "" {
 			t.Errorf("ParseIfMatch(%.40q) = %q, want a refusal", value, etag)
 		}
 	}

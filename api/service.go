@@ -78,6 +78,17 @@ var Operations = sync.OnceValue(func() []*Op {
 	return all
 })
 
+// OperationNamed finds an operation by Def.Name; nil when there is none.
+func OperationNamed(name string) *Op { return byName()[name] }
+
+var byName = sync.OnceValue(func() map[string]*Op {
+	all := map[string]*Op{}
+	for _, o := range Operations() {
+		all[o.Name] = o
+	}
+	return all
+})
+
 // Tools lists the operations that are MCP tools.
 var Tools = sync.OnceValue(func() []*Op {
 	return slices.DeleteFunc(slices.Clone(Operations()), func(o *Op) bool { return o.RESTOnly })

@@ -22,7 +22,7 @@ const (
 //
 //	json:"name"      its name on both doors
 //	doc:"…"          what it is, for people and agents
-//	check:"rule"     a rule of checks in check.go
+//	check:"rule"     a rule of checks.go
 //	min:"1" max:"9"  bounds of an integer
 //	maxlen:"4000"    code points of a string
 //	default:"100"    makes the field optional with this value

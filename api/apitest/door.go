@@ -80,13 +80,11 @@ func (d direct) Call(t testing.TB, tool, key, workspace string, args Args) Reply
 // Operation finds an operation by its name; an unknown one is t.Error and nil.
 func Operation(t testing.TB, name string) *api.Op {
 	t.Helper()
-	for _, o := range api.Operations() {
-		if o.Name == name {
-			return o
-		}
+	o := api.OperationNamed(name)
+	if o == nil {
+		t.Errorf("there is no operation %q", name)
 	}
-	t.Errorf("there is no operation %q", name)
-	return nil
+	return o
 }
 
 // bodyOf is what a client decodes.

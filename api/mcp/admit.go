@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -12,7 +11,7 @@ import (
 
 // admit refuses foreign hosts and origins and all methods but POST; it answers those itself.
 func (d *door) admit(w *answerWriter, r *http.Request) bool {
-	if !hostAllowed(d.options.AllowedHosts, r.Host) {
+	if !api.HostAllowed(d.options.AllowedHosts, r.Host) {
 		w.rpcError(http.StatusForbidden, &rpcFault{codeInvalidRequest, "Forbidden: this service is not known by that Host."})
 		return false
 	}
@@ -39,20 +38,6 @@ func (d *door) admit(w *answerWriter, r *http.Request) bool {
 	w.Header().Set("Allow", http.MethodPost)
 	w.problem(api.Refuse(api.MethodNotAllowed))
 	return false
-}
-
-// hostAllowed compares Host with the list, where an entry without port stands for all ports.
-func hostAllowed(allowed []string, host string) bool {
-	return len(allowed) == 0 || slices.ContainsFunc(allowed, func(a string) bool {
-		return strings.EqualFold(a, host) || strings.EqualFold(a, hostname(host))
-	})
-}
-
-func hostname(host string) string {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		return name
-	}
-	return host
 }
 
 // sameHost tells whether a page came from this very service. Browsers leave the scheme's own port out on both sides.

@@ -78,7 +78,7 @@ func (d *door) serve(w *answerWriter, r *http.Request, in *inbound) {
 		w.rpcError(http.StatusNotFound, &rpcFault{codeMethodNotFound, "Method not found: nothing can be subscribed to here."})
 		return
 	}
-	in.size, in.bearer, in.address = len(body), bearerOf(r.Header), d.options.ClientAddr(r)
+	in.size, in.bearer, in.address = len(body), api.BearerKey(r.Header), d.options.ClientAddr(r)
 	in.streams = in.streamed() && negotiate.Weight(r.Header.Get("Accept"), "text/event-stream") > 0
 	r = r.WithContext(context.WithValue(r.Context(), inboundKey{}, in))
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(in.message)), int64(len(in.message))
@@ -131,20 +131,6 @@ func isJSON(h http.Header) bool {
 	media, params, err := mime.ParseMediaType(h.Get("Content-Type"))
 	charset := params["charset"]
 	return err == nil && media == "application/json" && (charset == "" || strings.EqualFold(charset, "utf-8"))
-}
-
-// bearerOf is the key in the Authorization header: one header, the scheme in any case, one space. Anything else is
-// no key.
-func bearerOf(h http.Header) string {
-	values := h.Values("Authorization")
-	if len(values) != 1 {
-		return ""
-	}
-	scheme, key, _ := strings.Cut(values[0], " ")
-	if !strings.EqualFold(scheme, "Bearer") {
-		return ""
-	}
-	return key
 }
 
 // peerAddr is the other end of the connection.

@@ -106,7 +106,7 @@ func (d *door) protect(next echo.HandlerFunc) echo.HandlerFunc {
 			h.Set("Cache-Control", "no-store")
 			h.Set("X-AANet-Cost", "0")
 		}
-		if !isHealth(r) && !hostAllowed(d.AllowedHosts, r.Host) {
+		if !isHealth(r) && !api.HostAllowed(d.AllowedHosts, r.Host) {
 			return misdirected(c)
 		}
 		if !underAdmin(c) && d.crossOrigin(c) {

@@ -123,7 +123,7 @@ func (d *door) page(c echo.Context) error {
 
 // pricing shows the answer of get_pricing, to browsers as a page.
 func (d *door) pricing(c echo.Context) error {
-	r, op := c.Request(), operationNamed("get_pricing")
+	r, op := c.Request(), api.OperationNamed("get_pricing")
 	c.Set(operationKey, op)
 	c.Response().Header().Add("Vary", "Accept")
 	answer := d.svc.Call(r.Context(), op, api.Request{Address: d.address(r), ID: requestID(c)})

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
-	"slices"
 
 	"aanet/api"
 
@@ -85,7 +84,7 @@ func (d *door) operation(c echo.Context) error {
 		return refusal
 	}
 	request := gather(r, found, op, body)
-	request.Credential = credential(r.Header)
+	request.Credential = api.BearerKey(r.Header)
 	request.Address = d.address(r)
 	request.ID = requestID(c)
 	if wantsStream(r, op) {
@@ -104,10 +103,4 @@ func gone(r *http.Request) bool { return r.Context().Err() != nil }
 func (d *door) methodNotAllowed(c echo.Context, found address) error {
 	c.Response().Header().Set("Allow", found.allow)
 	return api.Refuse(api.MethodNotAllowed)
-}
-
-// operationNamed gives an operation that the pages show.
-func operationNamed(name string) *api.Op {
-	ops := api.Operations()
-	return ops[slices.IndexFunc(ops, func(o *api.Op) bool { return o.Name == name })]
 }

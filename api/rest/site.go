@@ -76,7 +76,7 @@ type calculatorField struct{ Value, Fault string }
 // landing is the first page. Its calculator is estimate_savings, by a form that needs no script.
 func (d *door) landing(c echo.Context) error {
 	r := c.Request()
-	prices := operationNamed("get_pricing")
+	prices := api.OperationNamed("get_pricing")
 	answer := d.svc.Call(r.Context(), prices, api.Request{Address: d.address(r), ID: requestID(c)})
 	if answer.Refusal != nil {
 		return d.answer(c, prices, answer)
@@ -99,7 +99,7 @@ func (d *door) calculate(c echo.Context) (calculator, int) {
 	if query.Has("agents") || query.Has("rounds_per_agent") {
 		form.Agents.Value, form.Rounds.Value = strings.TrimSpace(query.Get("agents")), strings.TrimSpace(query.Get("rounds_per_agent"))
 	}
-	answer := d.svc.Call(c.Request().Context(), operationNamed("estimate_savings"), api.Request{
+	answer := d.svc.Call(c.Request().Context(), api.OperationNamed("estimate_savings"), api.Request{
 		Address: d.address(c.Request()), ID: requestID(c),
 		Input: map[string]any{"agents": api.Text(form.Agents.Value), "rounds_per_agent": api.Text(form.Rounds.Value)},
 	})
