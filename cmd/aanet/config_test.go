@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"aanet/api"
 )
 
 const testSecretKey = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
@@ -23,7 +25,7 @@ func TestConfigDefaults(t *testing.T) {
 	}
 	want := Config{
 		Listen: "127.0.0.1:8402", MetricsListen: "127.0.0.1:9402", LogLevel: slog.LevelInfo,
-		DataDir: ".aanet", Lanes: 8, Admin: true, RateLimits: DefaultRateLimits(), TrialTTL: Duration(24 * time.Hour),
+		DataDir: ".aanet", Lanes: 8, Admin: true, RateLimits: RateLimits(api.DefaultLimits()), TrialTTL: Duration(24 * time.Hour),
 		WebhookRetry: Durations{5 * time.Second, 30 * time.Second, 2 * time.Minute, 5 * time.Minute, 15 * time.Minute,
 			30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour},
 		RefundFeeUSD: RefundFees{Base: "0.02", Solana: "0.01"},
@@ -49,7 +51,7 @@ func TestConfigValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limits := DefaultRateLimits()
+	limits := RateLimits(api.DefaultLimits())
 	limits.KeyRate, limits.TrialPerHour = 1000, 1
 	for name, c := range map[string]struct{ got, want any }{
 		"a flag":                    {config.Listen, ListenAddress(":0")},
@@ -92,6 +94,8 @@ func TestConfigFaults(t *testing.T) {
 		{"AANET_RATE_LIMITS=maybe", "AANET_RATE_LIMITS: must be on, off or a JSON object: not valid JSON at byte 0"},
 		{`AANET_RATE_LIMITS={"key_rat":1}`, "AANET_RATE_LIMITS: must be on, off or a JSON object: /key_rat is not known"},
 		{`AANET_RATE_LIMITS={"key_rate":0}`, "AANET_RATE_LIMITS: key_rate must be a whole number from 1"},
+		{`AANET_RATE_LIMITS={"key_rate":1.5}`, "AANET_RATE_LIMITS: key_rate must be a whole number from 1"},
+		{`AANET_RATE_LIMITS={"key_burst":1.5}`, "/key_burst has the wrong type"},
 		{`AANET_RATE_LIMITS={"key_rate":"x"}`, "/key_rate has the wrong type"},
 		{`AANET_RATE_LIMITS={"key_rate":1,"key_rate":2}`, "not valid JSON"},
 		{"AANET_TRIAL_TTL=-1h", "AANET_TRIAL_TTL: must be a duration above zero"},
@@ -211,14 +215,14 @@ func TestConfigurationPageIsComplete(t *testing.T) {
 	}
 }
 
-func limitDefault(name string) (int64, bool) {
-	limits := reflect.ValueOf(DefaultRateLimits())
+func limitDefault(name string) (any, bool) {
+	limits := reflect.ValueOf(api.DefaultLimits())
 	for field, value := range limits.Fields() {
-		if field.Tag.Get("json") == name && name != "-" {
-			return value.Int(), true
+		if field.Tag.Get("json") == name {
+			return value.Convert(reflect.TypeFor[int64]()), true
 		}
 	}
-	return 0, false
+	return nil, false
 }
 
 func TestConfigHelpNamesEverything(t *testing.T) {

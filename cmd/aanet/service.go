@@ -66,11 +66,10 @@ type Main struct {
 func NewMain(ctx context.Context, config Config, log *slog.Logger) (*Main, error) {
 	m := &Main{config: config, log: log, registry: prometheus.NewRegistry(), stopping: make(chan struct{})}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	limits := limitsOf(config.RateLimits)
 	var err error
 	m.store, err = store.Open(ctx, store.Options{
 		URL: config.DatabaseURL.Reveal(), Lanes: int(config.Lanes), PoolSize: poolSize, Registerer: m.registry,
-		RefusalRate: limits.RefusalRowsRate, RefusalBurst: limits.RefusalRowsBurst,
+		RefusalRate: config.RateLimits.RefusalRowsRate, RefusalBurst: config.RateLimits.RefusalRowsBurst,
 	})
 	if err != nil {
 		return nil, err
@@ -78,30 +77,38 @@ func NewMain(ctx context.Context, config Config, log *slog.Logger) (*Main, error
 	if err := m.listen(); err != nil {
 		return nil, errors.Join(err, m.store.Close(ctx))
 	}
+	if err := m.prepare(); err != nil {
+		return nil, errors.Join(err, m.Close(ctx))
+	}
+	return m, nil
+}
+
+// prepare makes what serves calls.
+func (m *Main) prepare() error {
 	if err := m.prepareWebhooks(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := m.preparePayments(); err != nil {
-		return nil, err
+		return err
 	}
-	fees, err := refundFees(config)
+	fees, err := refundFees(m.config)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	publicURL := string(config.PublicURL)
+	publicURL := string(m.config.PublicURL)
 	if publicURL == "" {
 		publicURL = m.URL()
 	}
 	m.service = api.NewService(m.store, api.Config{
-		TrialTTL: time.Duration(config.TrialTTL), PublicURL: publicURL, Limits: limits,
+		TrialTTL: time.Duration(m.config.TrialTTL), PublicURL: publicURL, Limits: api.Limits(m.config.RateLimits),
 		Webhooks: api.WebhookConfig{Guard: m.guard, Sealer: m.sealer},
 		Deposits: m.deposits, RefundFees: fees,
-	}, time.Now, log)
+	}, time.Now, m.log)
 	m.server = m.newServer(endSlowReaders(m.doors(m.service, publicURL), readPatience))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
 	m.metrics = m.newServer(mux)
-	return m, nil
+	return nil
 }
 
 // listen opens both addresses, so that the one that is taken is told before anything begins.
@@ -228,18 +235,5 @@ func (m *Main) ready(ctx context.Context) error {
 		return errors.New("draining")
 	default:
 		return m.store.Ready(ctx)
-	}
-}
-
-func limitsOf(r RateLimits) api.Limits {
-	if r.Off {
-		return api.Limits{}
-	}
-	return api.Limits{
-		TrialPerHour: float64(r.TrialPerHour), CreatePerHour: float64(r.CreatePerHour),
-		KeyRate: float64(r.KeyRate), KeyBurst: int(r.KeyBurst),
-		KeyBytesRate: float64(r.KeyBytesRate), KeyBytesBurst: int(r.KeyBytesBurst),
-		FailedKeysPerMinute: float64(r.FailedKeysPerMinute),
-		RefusalRowsRate:     float64(r.RefusalRowsRate), RefusalRowsBurst: float64(r.RefusalRowsBurst),
 	}
 }
