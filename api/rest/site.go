@@ -133,7 +133,7 @@ func savings(e billing.Estimate) template.HTML {
 		return chart.Rank{Name: name, Value: value, Text: "$" + chart.Grouped(usd), Note: note, Colour: colour}
 	}
 	tokens := chart.Grouped(strconv.FormatInt(e.RelayTokens, 10)) + " tokens"
-	return chart.Ranks("What the coordination costs", nil,
+	return chart.Ranks("What the coordination costs",
 		rank("Through AANet", e.AANetUSD, chart.Grouped(strconv.FormatInt(int64(e.AANetUnits), 10))+" units", 0),
 		rank("Relayed through a model at $2 a million tokens", e.RelayUSDLow, tokens, 1),
 		rank("Relayed through a model at $10 a million tokens", e.RelayUSDHigh, tokens, 1))

@@ -1,4 +1,4 @@
-// Package chart draws lines, bars, ranks and sparklines as SVG with classes of the common stylesheet and no style
+// Package chart draws lines, bars and ranks as SVG with classes of the common stylesheet and no style
 // attribute, so that they show under a policy without inline styles. Each has a name, a description and its numbers in a
 // table. Numbers that are not finite are gaps; any text may stand in a label.
 //
@@ -19,12 +19,9 @@ import (
 // Figure is what a chart shows. Zero values are fine everywhere.
 type Figure struct {
 	Title  string
-	Desc   string // what is seen, for those who do not see it; empty: least, greatest and last of each series
 	Heads  string // over the labels in the table, such as "Hour"
 	Labels []string
 	Series []Series
-	Write  func(float64) string // a number in the table; nil: Number
-	Open   bool                 // the table stands open
 }
 
 // Series is one row of numbers, one for each label; missing ones are gaps.
@@ -71,7 +68,6 @@ type drawing struct {
 	Hits              []shape
 	Rows              []row
 	Columns           []string
-	Open              bool
 
 	figure    Figure
 	low, high float64
@@ -97,7 +93,7 @@ type row struct {
 }
 
 func (f Figure) draw(name string, shapes func(*drawing, int, Series)) template.HTML {
-	d := &drawing{Name: clean(f.Title), Heads: clean(f.Heads), Open: f.Open, figure: f}
+	d := &drawing{Name: clean(f.Title), Heads: clean(f.Heads), figure: f}
 	d.low, d.high = f.bounds()
 	d.Top, d.Middle, d.Foot = Short(d.high), Short((d.low+d.high)/2), Short(d.low)
 	if d.low < 0 && d.high > 0 {
@@ -111,10 +107,7 @@ func (f Figure) draw(name string, shapes func(*drawing, int, Series)) template.H
 	d.Ends = ends(f.Labels)
 	d.Rows = f.rows()
 	d.hits()
-	d.Desc = clean(f.Desc)
-	if d.Desc == "" {
-		d.Desc = f.summary()
-	}
+	d.Desc = f.summary()
 	return execute(name, d)
 }
 
@@ -247,7 +240,7 @@ func (f Figure) rows() []row {
 		for _, s := range f.Series {
 			cell := "–"
 			if i < len(s.Values) && finite(s.Values[i]) {
-				cell = f.write(s.Values[i])
+				cell = Number(s.Values[i])
 			}
 			rows[i].Cells = append(rows[i].Cells, cell)
 		}
@@ -255,14 +248,7 @@ func (f Figure) rows() []row {
 	return rows
 }
 
-func (f Figure) write(v float64) string {
-	if f.Write != nil {
-		return f.Write(v)
-	}
-	return Number(v)
-}
-
-// summary says in words what the picture shows.
+// summary says in words what the picture shows: least, greatest and last of each series.
 func (f Figure) summary() string {
 	var parts []string
 	for _, s := range f.Series {
@@ -272,7 +258,7 @@ func (f Figure) summary() string {
 			continue
 		}
 		parts = append(parts, fmt.Sprintf("%s: %s to %s, last %s.", clean(s.Name),
-			f.write(slices.Min(values)), f.write(slices.Max(values)), f.write(values[len(values)-1])))
+			Number(slices.Min(values)), Number(slices.Max(values)), Number(values[len(values)-1])))
 	}
 	return strings.Join(parts, " ")
 }

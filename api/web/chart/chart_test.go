@@ -59,7 +59,7 @@ func TestOddNumbers(t *testing.T) {
 		if page := string(f.Lines()); !strings.Contains(page, c.want) {
 			t.Errorf("%s: no %q in\n%s", c.name, c.want, page)
 		}
-		for _, html := range []template.HTML{f.Lines(), f.Bars(), Sparkline("x", c.values)} {
+		for _, html := range []template.HTML{f.Lines(), f.Bars()} {
 			check(t, html)
 		}
 	}
@@ -70,13 +70,13 @@ func TestOddNumbers(t *testing.T) {
 }
 
 func TestRanks(t *testing.T) {
-	page := string(Ranks("Spend", nil, Rank{Name: "a</li>", Value: 1000, Note: "$0.01"}, Rank{Name: "b", Value: 250, Colour: 1}, Rank{Name: "c", Value: math.NaN()}, Rank{Name: "d", Value: -4}))
+	page := string(Ranks("Spend", Rank{Name: "a</li>", Value: 1000, Note: "$0.01"}, Rank{Name: "b", Value: 250, Colour: 1}, Rank{Name: "c", Value: math.NaN()}, Rank{Name: "d", Value: -4}))
 	for _, want := range []string{"a&lt;/li&gt;", "1,000", "$0.01", `class="fill0" width="1000"`, `class="fill1" width="250"`, `width="0"`, "−4"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q in\n%s", want, page)
 		}
 	}
-	if !strings.Contains(string(Ranks("Spend", nil)), "No numbers yet.") {
+	if !strings.Contains(string(Ranks("Spend")), "No numbers yet.") {
 		t.Error("nothing")
 	}
 }
@@ -114,7 +114,7 @@ func FuzzFigures(f *testing.F) {
 			values = append(values, []float64{a, b, a * float64(i), b / float64(i+1), float64(i)}[(i*7+len(name))%5])
 		}
 		figure.Series = []Series{{name, values}, {title, values[len(values)/2:]}}
-		for _, html := range []template.HTML{figure.Lines(), figure.Bars(), Sparkline(title, values), Ranks(title, nil, Rank{Name: name, Value: a, Note: label}, Rank{Name: label, Value: b})} {
+		for _, html := range []template.HTML{figure.Lines(), figure.Bars(), Ranks(title, Rank{Name: name, Value: a, Note: label}, Rank{Name: label, Value: b})} {
 			check(t, html)
 		}
 	})

@@ -1,10 +1,6 @@
 package chart
 
-import (
-	"fmt"
-	"html/template"
-	"slices"
-)
+import "html/template"
 
 // Rank is one bar of Ranks.
 type Rank struct {
@@ -17,10 +13,7 @@ type Rank struct {
 
 // Ranks draws bars that lie under each other, each with its name and number in words: for categories with names of any
 // length. Values below zero count as zero. Nothing gives an empty list.
-func Ranks(title string, write func(float64) string, ranks ...Rank) template.HTML {
-	if write == nil {
-		write = Number
-	}
+func Ranks(title string, ranks ...Rank) template.HTML {
 	data := struct {
 		Title string
 		Bars  []rankBar
@@ -34,7 +27,7 @@ func Ranks(title string, write func(float64) string, ranks ...Rank) template.HTM
 	for _, r := range ranks {
 		bar := rankBar{Name: clean(r.Name), Number: "–", Note: clean(r.Note), Width: "0", Colour: r.Colour % colours}
 		if finite(r.Value) {
-			bar.Number = write(r.Value)
+			bar.Number = Number(r.Value)
 		}
 		if r.Text != "" {
 			bar.Number = clean(r.Text)
@@ -50,18 +43,4 @@ func Ranks(title string, write func(float64) string, ranks ...Rank) template.HTM
 type rankBar struct {
 	Name, Number, Note, Width string
 	Colour                    int
-}
-
-// Sparkline draws a row of numbers as a line the height of a word. Its name tells the first, the greatest and the last.
-func Sparkline(title string, values []float64) template.HTML {
-	f := Figure{Title: title, Labels: make([]string, len(values)), Series: []Series{{title, values}}}
-	d := &drawing{figure: f}
-	d.low, d.high = f.bounds()
-	d.line(0, f.Series[0])
-	known := slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return !finite(v) })
-	d.Name = clean(title) + ": no numbers"
-	if len(known) > 0 {
-		d.Name = fmt.Sprintf("%s: first %s, greatest %s, last %s", clean(title), Number(known[0]), Number(slices.Max(known)), Number(known[len(known)-1]))
-	}
-	return execute("spark", d)
 }
