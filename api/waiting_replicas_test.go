@@ -147,9 +147,12 @@ func TestManyWaitersWakeOneByOne(t *testing.T) {
 	for replica, ws := range on {
 		for i := range waiters {
 			all.Go(func() {
-				a := call(ctx, ws, ws.Owner.Key, "get_messages", map[string]any{"topic": topic(replica, i), "wait_seconds": 50})
-				if a.Refusal == nil {
-					answers <- woken{replica, i, time.Now()}
+				for ctx.Err() == nil { // a busy machine may need more than one wait for so many
+					a := call(ctx, ws, ws.Owner.Key, "get_messages", map[string]any{"topic": topic(replica, i), "wait_seconds": 50})
+					if messages, _ := a.Out.(api.List[api.MessageOut]); len(messages.Result) > 0 {
+						answers <- woken{replica, i, time.Now()}
+						return
+					}
 				}
 			})
 		}
