@@ -55,6 +55,7 @@ func sendMessage(ctx context.Context, c *Caller, in SendMessageIn) (SendMessageO
 	err := c.do(ctx, fn{
 		name: "send_message", price: c.op.Price.Base, size: len(in.Body), args: []any{id, in.Body, to, in.Topic},
 		into: []any{&out.TS.Time}, once: true, made: []any{&out.MessageID},
+		tell: store.Change{Operation: c.op.Log, Path: in.Topic, Recipient: to, Message: &id},
 	})
 	return out, err
 }

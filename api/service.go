@@ -120,6 +120,8 @@ type fn struct {
 	once bool  // the function takes p_once as its last argument
 	kept int   // how many of into the first answer fills in for a repeat; 0: all
 	made []any // pointers to what was made for the answer and is in no column
+
+	tell store.Change // what those who wait are told when it has succeeded; only of messages
 }
 
 // do makes the call on the workspace's lane. The error is a *Refusal or internal.
@@ -134,7 +136,7 @@ func (c *Caller) do(ctx context.Context, f fn) error {
 		args = append(args, once)
 	}
 	result, err := c.again(ctx, store.Call{
-		Function: f.name, Workspace: c.key.Workspace, Args: args, Into: f.into, Size: f.size,
+		Function: f.name, Workspace: c.key.Workspace, Args: args, Into: f.into, Size: f.size, Tell: f.tell,
 	}, f.once && c.once != nil)
 	if err != nil {
 		return storeError(err)

@@ -25,6 +25,7 @@ func TestWaiting(t *testing.T) {
 		scene{"nobody gets in before those who wait", noBarging},
 		scene{"a waiter without money", poorWaiter},
 		scene{"a waiter that is revoked", revokedWaiter},
+		scene{"a waiter whose key was replaced", replacedWaiter},
 		scene{"a waiter whose workspace is blocked", blockedWaiter},
 		scene{"a repeat of a call that waits", repeatedWait},
 		scene{"how long one may wait", waitBounds},
@@ -248,6 +249,26 @@ func revokedWaiter(t *testing.T, ws *apitest.Workspace) {
 		wait(t)
 	}
 	if took := time.Since(revoked); took > promptly {
+		t.Errorf("sent away after %v", took)
+	}
+	tickets(t, ws, 0)
+}
+
+// replacedWaiter uses the new key for the first time, which the log does not show.
+func replacedWaiter(t *testing.T, ws *apitest.Workspace) {
+	a, b := ws.Mint(t), ws.Mint(t)
+	a.Acquire(t, "l", 60)
+	lock := later(func() apitest.Reply { return b.Refused(t, "UNAUTHENTICATED", "acquire_lock", waitFor("l", 60, 50)) })
+	tickets(t, ws, 1)
+	inbox := later(func() apitest.Reply { return b.Refused(t, "UNAUTHENTICATED", "get_messages", args{"wait_seconds": 50}) })
+	fresh := rotate(t, ws, b, nil)
+	tickets(t, ws, 1)
+	used := time.Now()
+	fresh.OK(t, "get_remaining_balance", nil)
+	for _, wait := range []func(*testing.T) (apitest.Reply, time.Duration){lock, inbox} {
+		wait(t)
+	}
+	if took := time.Since(used); took > promptly {
 		t.Errorf("sent away after %v", took)
 	}
 	tickets(t, ws, 0)

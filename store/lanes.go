@@ -47,6 +47,9 @@ type Call struct {
 	Args      []any // after the workspace
 	Into      []any // pointers for the columns after the first four; left alone when the call is refused
 	Size      int   // bytes of content carried, for the bounds of a batch
+
+	// Tell is what those who wait are told at the commit of a message, before the log is read; without its id, nothing.
+	Tell Change
 }
 
 // Result is what every call answers.

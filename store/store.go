@@ -52,6 +52,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, fmt.Errorf("name of this replica: %w", err)
 	}
 	s := &Store{lanes: OpenLanes(laneConfig, o.Lanes, newLaneMetrics(o.Registerer)), pool: pool, waiters: newWaiters(replica, pool)}
+	s.lanes.hub.told = s.waiters.tellAhead
 	s.Subscribe(s.waiters.changed)
 	o.Registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "aanet_waiting_calls", Help: "Calls and streams that wait in this process.",

@@ -19,6 +19,7 @@ var makesEvents = map[string]bool{
 
 // hub tells the subscribers of this process about committed calls.
 type hub struct {
+	told func(workspace uuid.UUID, c Change) // of each Call.Tell that was committed; nil: nobody
 	mu   sync.Mutex
 	list atomic.Pointer[[]*subscription]
 }
@@ -65,6 +66,9 @@ func (h *hub) committed(calls []*pending) {
 	var workspaces []uuid.UUID
 	for _, p := range calls {
 		succeeded := len(p.row) > 0 && p.row[0] == nil
+		if succeeded && p.Tell.Message != nil && h.told != nil {
+			h.told(p.Workspace, p.Tell)
+		}
 		if succeeded && makesEvents[p.Function] && (len(workspaces) == 0 || workspaces[len(workspaces)-1] != p.Workspace) {
 			workspaces = append(workspaces, p.Workspace)
 		}

@@ -11,13 +11,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Change is what those who wait are told: a row of the log that may concern them. One whose Seq is 0 is
-// no row: it asks those who wait for a lock (ForLocks) or for anything to look again.
+// Change is what those who wait are told: a row of the log that may concern them. One without Operation is
+// no row: it asks those who wait for a lock (ForLocks) to look again.
 type Change struct {
-	Seq       int64
-	Operation string
+	Operation string // as the log names it
 	Path      *string
 	Recipient *uuid.UUID // of a message; nil is everybody
+	Message   *uuid.UUID // its id; nil for all else
 	ForLocks  bool
 }
 
@@ -34,8 +34,9 @@ const (
 	checkEvery  = time.Second // for a thousand workspaces; for more in proportion, up to checkMax times that
 	checkMax    = 5
 	checkChunk  = 1000
-	tellMax     = 500  // workspaces a query
-	changesMax  = 1000 // rows behind which everybody in a workspace looks for himself
+	beatFresh   = 2 * beatEvery // a beat no older will do for those who begin to wait
+	tellMax     = 500           // workspaces a query
+	changesMax  = 1000          // rows behind which everybody in a workspace looks for himself
 	tellTimeout = 5 * time.Second
 )
 
@@ -62,6 +63,7 @@ type place struct {
 	ready   chan struct{} // closed when seq is known, or err
 	err     error
 	watches map[*Watch]bool
+	ahead   map[uuid.UUID]bool // messages that were told at their commit and whose rows are still to be read
 }
 
 // Watch is one call that waits.
@@ -165,6 +167,23 @@ func (o *Watch) Close() {
 func (s *Store) TellLocks(workspace uuid.UUID) {
 	s.waiters.forLocks([]uuid.UUID{workspace})
 	s.waiters.peers.tell(noteLocks, []uuid.UUID{workspace})
+}
+
+// tellAhead tells of a message that this process has just committed. Its row will be read all the same, as
+// changed marks the place: that moves the place on.
+func (w *waiters) tellAhead(workspace uuid.UUID, c Change) {
+	if !w.some.Load() {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if at := w.places[workspace]; at != nil {
+		at.tell(c)
+		if at.ahead == nil {
+			at.ahead = map[uuid.UUID]bool{}
+		}
+		at.ahead[*c.Message] = true
+	}
 }
 
 // changed is called after commits of this process.

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,36 +19,46 @@ func (w *waiters) tellAll(ctx context.Context) {
 			return
 		case <-w.wake:
 		}
-		ids, seqs := w.takeDirty()
-		if len(ids) == 0 {
+		d := w.takeDirty()
+		if len(d.ids) == 0 {
 			continue
 		}
-		err := w.beat(ctx)
+		err := w.beat(ctx, beatFresh)
 		if err == nil {
-			err = w.tell(ctx, ids, seqs)
+			err = w.tell(ctx, d)
 		}
 		if err != nil && ctx.Err() == nil {
 			w.failNew(err)
-			w.retry(ctx, ids)
+			w.retry(ctx, d.ids)
 		}
 	}
 }
 
-// takeDirty takes up to tellMax places, with the row that each was told of last.
-func (w *waiters) takeDirty() (ids []uuid.UUID, seqs []int64) {
+// dirtyPlaces are places whose rows are to be read.
+type dirtyPlaces struct {
+	ids   []uuid.UUID
+	seqs  []int64            // of the row that each was told of last
+	ahead map[uuid.UUID]bool // messages there that were told already
+}
+
+// takeDirty takes up to tellMax places.
+func (w *waiters) takeDirty() dirtyPlaces {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	d := dirtyPlaces{ahead: map[uuid.UUID]bool{}}
 	for id := range w.dirty {
-		if len(ids) == tellMax {
+		if len(d.ids) == tellMax {
 			w.mark(id)
 			break
 		}
 		delete(w.dirty, id)
 		if at := w.places[id]; at != nil {
-			ids, seqs = append(ids, id), append(seqs, at.seq)
+			d.ids, d.seqs = append(d.ids, id), append(d.seqs, at.seq)
+			maps.Copy(d.ahead, at.ahead)
+			at.ahead = nil
 		}
 	}
-	return ids, seqs
+	return d
 }
 
 // told is a row of the query: a place as it is now, and perhaps a change there.
@@ -54,24 +66,24 @@ type told struct {
 	Workspace uuid.UUID
 	Ends      int64
 	Closed    bool // nobody may wait here
-	Seq       *int64
 	Operation *string
 	Path      *string
 	Recipient *uuid.UUID
+	Message   *uuid.UUID
 }
 
-func (w *waiters) tell(ctx context.Context, ids []uuid.UUID, seqs []int64) error {
+func (w *waiters) tell(ctx context.Context, d dirtyPlaces) error {
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
 	rows, err := w.pool.Query(ctx, `
 		select k.id, w.seq, w.blocked or w.deleted_at is not null or coalesce(w.trial_expires_at <= aanet_now(), false),
-		       e.seq, e.operation, e.path, e.recipient
+		       e.operation, e.path, e.recipient, e.message_id
 		  from unnest($1::uuid[], $2::bigint[]) k(id, seq)
 		  join workspaces w on w.workspace_id = k.id
 		  left join lateral (
-		       select a.seq, a.operation, a.path, a.recipient from activity a
+		       select a.seq, a.operation, a.path, a.recipient, a.message_id from activity a
 		        where k.seq >= 0 and a.workspace_id = k.id and a.seq > k.seq and a.seq <= k.seq + $4 and a.status = 'OK' and a.operation = any($3)) e on true
-		 order by k.id, e.seq`, ids, seqs, toldOf, int64(changesMax))
+		 order by k.id, e.seq`, d.ids, d.seqs, toldOf, int64(changesMax))
 	if err != nil {
 		return poolError(err)
 	}
@@ -79,35 +91,40 @@ func (w *waiters) tell(ctx context.Context, ids []uuid.UUID, seqs []int64) error
 	if err != nil {
 		return poolError(err)
 	}
+	w.tellRows(d, all)
+	return nil
+}
+
+func (w *waiters) tellRows(d dirtyPlaces, all []told) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	found := map[uuid.UUID]bool{}
 	for _, row := range all {
 		if at := w.places[row.Workspace]; at != nil {
-			at.take(row, !found[row.Workspace])
+			if !found[row.Workspace] {
+				at.moveTo(row)
+			}
+			known := row.Message != nil && (d.ahead[*row.Message] || at.ahead[*row.Message])
+			if row.Operation != nil && !known {
+				at.tell(Change{Operation: *row.Operation, Path: row.Path, Recipient: row.Recipient, Message: row.Message})
+			}
 		}
 		found[row.Workspace] = true
 	}
-	for _, id := range ids {
+	for _, id := range d.ids {
 		if at := w.places[id]; at != nil && !found[id] { // freed: who waits there finds out
 			at.know(0)
 			at.pokeAll()
 		}
 	}
-	return nil
 }
 
-// take tells the place's watches of one row of the query; first is the workspace's first.
-func (p *place) take(row told, first bool) {
-	if first {
-		behind := p.seq >= 0 && row.Ends > p.seq+changesMax
-		p.know(row.Ends)
-		if row.Closed || behind {
-			p.pokeAll()
-		}
-	}
-	if row.Seq != nil {
-		p.tell(Change{Seq: *row.Seq, Operation: *row.Operation, Path: row.Path, Recipient: row.Recipient})
+// moveTo takes note of a place as it is now.
+func (p *place) moveTo(row told) {
+	behind := p.seq >= 0 && row.Ends > p.seq+changesMax
+	p.know(row.Ends)
+	if row.Closed || behind {
+		p.pokeAll()
 	}
 }
 
@@ -147,6 +164,7 @@ func (w *waiters) retry(ctx context.Context, ids []uuid.UUID) {
 func (w *waiters) keep(ctx context.Context) {
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
+	looked := time.Now() // for keys that have ended
 	for n := 0; ; n++ {
 		select {
 		case <-ctx.Done():
@@ -157,9 +175,13 @@ func (w *waiters) keep(ctx context.Context) {
 		if len(ids) == 0 {
 			continue
 		}
-		err := w.beat(ctx)
+		err := w.beat(ctx, beatEvery*9/10)
 		if every := min(1+len(ids)/checkChunk, checkMax); err == nil && n%every == 0 {
 			w.check(ctx, ids, seqs)
+			now := time.Now()
+			if w.tellRetired(ctx, ids, now.Sub(looked)) == nil {
+				looked = now
+			}
 		}
 	}
 }
@@ -196,11 +218,46 @@ func (w *waiters) check(ctx context.Context, ids []uuid.UUID, seqs []int64) {
 	}
 }
 
-// beat shows that this replica lives, unless it did so within the last second. Replicas that hear of it
-// begin to tell this one of their commits.
-func (w *waiters) beat(ctx context.Context) error {
+// tellRetired tells those whose key was replaced and has ended in the time given: by the first use of the new
+// one or after its ten minutes. The log shows neither.
+func (w *waiters) tellRetired(ctx context.Context, ids []uuid.UUID, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
+	defer cancel()
+	for chunk := range slices.Chunk(ids, checkChunk) {
+		// A second more: the clocks of the two may differ by a little, and a look too many is free.
+		rows, err := w.pool.Query(ctx, `
+			select r.workspace_id, k.subkey_id::text from unnest($1::uuid[]) p(id)
+			  join retired_keys r on r.workspace_id = p.id and r.dies_at <= aanet_now() and r.dies_at > aanet_now() - make_interval(secs => $2)
+			  join keys k on k.workspace_id = r.workspace_id and k.key_hash = r.successor`, chunk, (within + time.Second).Seconds())
+		if err != nil {
+			return poolError(err)
+		}
+		ended, err := pgx.CollectRows(rows, pgx.RowToStructByPos[endedKey])
+		if err != nil {
+			return poolError(err)
+		}
+		w.mu.Lock()
+		for _, e := range ended {
+			if at := w.places[e.Workspace]; at != nil {
+				at.tell(Change{Operation: "ROTATE_KEY", Path: e.Subkey})
+			}
+		}
+		w.mu.Unlock()
+	}
+	return nil
+}
+
+// endedKey names the holder of a key that has ended; a nil sub-key is the owner.
+type endedKey struct {
+	Workspace uuid.UUID
+	Subkey    *string
+}
+
+// beat shows that this replica lives, unless it did so a short while ago. Replicas that hear of it begin to tell
+// this one of their commits.
+func (w *waiters) beat(ctx context.Context, ago time.Duration) error {
 	w.mu.Lock()
-	fresh := time.Since(w.beaten) < beatEvery*9/10
+	fresh := time.Since(w.beaten) < ago
 	w.mu.Unlock()
 	if fresh {
 		return nil
