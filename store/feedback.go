@@ -50,7 +50,7 @@ func (s *Store) FeedbackPage(ctx context.Context, status string, after *Feedback
 	}
 	return collect[Feedback](ctx, s, `select `+feedbackColumns+` from feedback
 		 where status = $1 and (pledged_budget_usd, created_at, feedback_id) < ($2::text::numeric, $3, $4)
-		 order by pledged_budget_usd desc, created_at desc, feedback_id desc limit $5`,
+		 order by feedback.pledged_budget_usd desc, feedback.created_at desc, feedback.feedback_id desc limit $5`,
 		status, after.PledgedUSD, after.CreatedAt, after.ID, limit)
 }
 

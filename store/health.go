@@ -24,26 +24,20 @@ const HealthDueMost = 1000
 const healthSQL = `
 	select aanet_now(),
 	       (select count(*) from replicas where beat_at > aanet_now() - interval '5 seconds'),
-	       count(*) filter (where failures = 0), min(due_at) filter (where failures = 0),
-	       to_regclass('river.river_job') is not null
+	       count(*) filter (where failures = 0), min(due_at) filter (where failures = 0)
 	  from (select due_at, failures from webhooks where due_at <= aanet_now() order by due_at limit $1) due`
-
-const jobsSQL = `
-	select (select max(finalized_at) from river.river_job where state = 'completed'),
-	       (select count(*) from (select 1 from river.river_job where state = 'discarded' and finalized_at > now() - interval '1 hour' limit $1) failed)`
 
 // Health looks at the database. Its error means that the database does not answer now.
 func (s *Store) Health(ctx context.Context) (Health, error) {
 	var h Health
-	var hasJobs bool
 	start := time.Now()
-	err := s.pool.QueryRow(ctx, healthSQL, HealthDueMost).Scan(&h.Now, &h.Replicas, &h.Due, &h.OldestDue, &hasJobs)
+	err := poolError(s.pool.QueryRow(ctx, healthSQL, HealthDueMost).Scan(&h.Now, &h.Replicas, &h.Due, &h.OldestDue))
 	h.Took = time.Since(start)
-	if err == nil && hasJobs {
-		err = s.pool.QueryRow(ctx, jobsSQL, HealthDueMost).Scan(&h.LastJob, &h.FailedJobs)
+	if err == nil {
+		h.LastJob, h.FailedJobs, err = s.jobHealth(ctx, HealthDueMost)
 	}
 	if err != nil {
-		return Health{}, fmt.Errorf("health: %w", poolError(err))
+		return Health{}, fmt.Errorf("health: %w", err)
 	}
 	return h, nil
 }

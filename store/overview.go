@@ -14,11 +14,7 @@ type Overview struct {
 	Alive, Trials, Blocked                int64 // workspaces
 	ActiveHour, ActiveDay, ActiveMonth    int64 // workspaces with a row in their log, as of AsOf
 	Owed                                  int64 // units: all balances
-	RefundsWaiting, RefundUnits           int64
-	OldestRefund                          *time.Time
-	DepositsOpen, DepositsStuck           int64 // of them: for more than ten minutes, which is the operator's
-	FeedbackOpen                          int64
-	WebhooksFailing, WebhooksDisabled     int64
+	Waits                                       // what waits for somebody
 	WebhooksWaiting                       int64 // webhooks with something due and not yet taken
 	OldestDue                             *time.Time
 	Minutes                               []MinuteSum // the last 60, the oldest first
@@ -28,6 +24,15 @@ type Overview struct {
 	Lanes                                 LaneFigures
 	Jobs                                  []JobSum
 	SlowestHour, SlowestDay, SlowestMonth *time.Duration // 99 of 100 answers came within; nil: there were none
+}
+
+// Waits is what waits for somebody to do something about it.
+type Waits struct {
+	RefundsWaiting, RefundUnits       int64
+	OldestRefund                      *time.Time
+	DepositsOpen, DepositsStuck       int64 // of them: for more than ten minutes, which is the operator's
+	FeedbackOpen                      int64
+	WebhooksFailing, WebhooksDisabled int64
 }
 
 // MinuteSum is one minute of the service.
@@ -93,7 +98,7 @@ func (s *Store) Overview(ctx context.Context) (Overview, error) {
 		name string
 		read func(context.Context, *Overview) error
 	}{
-		{"workspaces", s.overviewWorkspaces}, {"work", s.overviewWork}, {"minutes", s.overviewMinutes},
+		{"workspaces", s.overviewWorkspaces}, {"what waits", s.overviewWaits}, {"minutes", s.overviewMinutes},
 		{"answers", s.overviewAnswers}, {"log", s.overviewLog}, {"deposits", s.overviewDeposits}, {"jobs", s.overviewJobs},
 	} {
 		if err := part.read(ctx, &o); err != nil {
@@ -105,7 +110,8 @@ func (s *Store) Overview(ctx context.Context) (Overview, error) {
 }
 
 // overviewWorkspaces adds to the sums of the roll-up what changed since: one snapshot, so the result is exact. The cutoff is
-// read before, so that the planner knows how few that are; it only grows, so an older one takes in no fewer.
+// read before, so that the planner knows how few that are; an older one takes in no fewer, as it
+// only ever grows until the clock is set back.
 func (s *Store) overviewWorkspaces(ctx context.Context, o *Overview) error {
 	var cutoff time.Time
 	if err := s.pool.QueryRow(ctx, `select cutoff from rollup_state`).Scan(&cutoff); err != nil {
@@ -124,19 +130,25 @@ func (s *Store) overviewWorkspaces(ctx context.Context, o *Overview) error {
 		&o.Now, &o.AsOf, &o.Alive, &o.Trials, &o.Blocked, &o.Owed, &o.ActiveHour, &o.ActiveDay, &o.ActiveMonth))
 }
 
-// overviewWork counts what waits for somebody.
-func (s *Store) overviewWork(ctx context.Context, o *Overview) error {
-	err := s.pool.QueryRow(ctx, `
-		select r.n, r.units, r.oldest, d.n, d.stuck, f.n, w.failing, w.disabled, e.n, e.oldest
+// Waits counts what waits, by indexes of nothing else.
+func (s *Store) Waits(ctx context.Context) (w Waits, err error) {
+	err = s.pool.QueryRow(ctx, `
+		select r.n, r.units, r.oldest, d.n, d.stuck, f.n, w.failing, w.disabled
 		  from (select count(*) as n, coalesce(sum(units), 0)::bigint as units, min(requested_at) as oldest from refunds where state = 'pending') r,
-		       (select count(*) as n, count(*) filter (where coalesce(settling_at, created_at) < $1) as stuck
+		       (select count(*) as n, count(*) filter (where coalesce(settling_at, created_at) < aanet_now() - $1::interval) as stuck
 		          from deposits where state in ('received', 'settling', 'unknown')) d,
 		       (select count(*) as n from feedback where status = 'open') f,
 		       (select count(*) filter (where active) as failing, count(*) filter (where not active) as disabled
-		          from webhooks where deleted_at is null and (failures > 0 or not active)) w,
-		       (select count(*) as n, min(due_at) as oldest from webhooks where due_at < $2) e`, o.Now.Add(-stuckAfter), o.Now).Scan(
-		&o.RefundsWaiting, &o.RefundUnits, &o.OldestRefund, &o.DepositsOpen, &o.DepositsStuck, &o.FeedbackOpen,
-		&o.WebhooksFailing, &o.WebhooksDisabled, &o.WebhooksWaiting, &o.OldestDue)
+		          from webhooks where deleted_at is null and (failures > 0 or not active)) w`, stuckAfter).Scan(
+		&w.RefundsWaiting, &w.RefundUnits, &w.OldestRefund, &w.DepositsOpen, &w.DepositsStuck, &w.FeedbackOpen, &w.WebhooksFailing, &w.WebhooksDisabled)
+	return w, poolError(err)
+}
+
+func (s *Store) overviewWaits(ctx context.Context, o *Overview) (err error) {
+	if o.Waits, err = s.Waits(ctx); err != nil {
+		return err
+	}
+	err = s.pool.QueryRow(ctx, `select count(*), min(due_at) from webhooks where due_at < $1`, o.Now).Scan(&o.WebhooksWaiting, &o.OldestDue)
 	if err != nil {
 		return poolError(err)
 	}
@@ -203,39 +215,21 @@ func (s *Store) overviewLog(ctx context.Context, o *Overview) (err error) {
 	return err
 }
 
+// overviewDeposits reads an index over a month of deposits, and sums each part up by itself: as one set they would be sorted.
 func (s *Store) overviewDeposits(ctx context.Context, o *Overview) (err error) {
 	o.Deposits, err = collect[DepositSum](ctx, s, `
-		select network, state, count(*) filter (where created_at > $1), count(*) filter (where created_at > $2), count(*) filter (where created_at > $3),
-		       count(*) filter (where state in ('received', 'settling', 'unknown')), coalesce(sum(units) filter (where created_at > $3), 0)::bigint
-		  from (select network, state, units, created_at from deposits where created_at > $3
-		        union all
-		        select network, state, units, created_at from deposits where created_at <= $3 and state in ('received', 'settling', 'unknown')) d
+		select network, state, sum(hour)::bigint, sum(day)::bigint, sum(month)::bigint, sum(open)::bigint, sum(units)::bigint from (
+		       select network, state, count(*) filter (where created_at > $1) as hour, count(*) filter (where created_at > $2) as day, count(*) as month,
+		              0 as open, sum(units) as units from deposits where created_at > $3 group by 1, 2
+		       union all
+		       select network, state, 0, 0, 0, count(*), 0 from deposits where state in ('received', 'settling', 'unknown') group by 1, 2) d
 		 group by 1, 2 order by 1, 2`,
 		o.Now.Add(-time.Hour), o.Now.Add(-24*time.Hour), o.Now.Add(-month))
 	return err
 }
 
-// JobSum is how the background jobs of one kind go.
-type JobSum struct {
-	Kind       string
-	LastDone   *time.Time
-	DoneHour   int64
-	FailedHour int64
-	Waiting    int64 // available, scheduled or to be retried
-	Running    int64
-}
-
-func (s *Store) overviewJobs(ctx context.Context, o *Overview) error {
-	var there bool
-	if err := s.pool.QueryRow(ctx, `select to_regclass('river.river_job') is not null`).Scan(&there); err != nil || !there {
-		return poolError(err)
-	}
-	var err error
-	o.Jobs, err = collect[JobSum](ctx, s, `
-		select kind, max(finalized_at) filter (where state = 'completed'),
-		       count(*) filter (where state = 'completed' and finalized_at > $1), count(*) filter (where state in ('discarded', 'cancelled') and finalized_at > $1),
-		       count(*) filter (where state in ('available', 'scheduled', 'retryable', 'pending')), count(*) filter (where state = 'running')
-		  from river.river_job group by 1 order by 1`, o.Now.Add(-time.Hour))
+func (s *Store) overviewJobs(ctx context.Context, o *Overview) (err error) {
+	o.Jobs, err = s.jobSums(ctx, o.Now)
 	return err
 }
 

@@ -147,10 +147,12 @@ func sweepStep(ctx context.Context, tx pgx.Tx, state *rollupState) error {
 	return err
 }
 
-// endPass notes that everything is counted which was committed before the pass began.
+// endPass notes that everything is counted which was committed before the pass began. The hours of changes only rise until
+// the clock is set back: the next pass then looks at all workspaces, or what changes now would lie before the cutoff.
 func endPass(ctx context.Context, tx pgx.Tx, state *rollupState) error {
 	_, err := tx.Exec(ctx, `
-		update rollup_state set started = null, as_of = greatest(as_of, started), cutoff = greatest(cutoff, date_bin('1 hour', started - $1::interval, 'epoch')),
+		update rollup_state set started = null, as_of = started,
+		       cutoff = case when date_bin('1 hour', started - $1::interval, 'epoch') >= cutoff then date_bin('1 hour', started - $1::interval, 'epoch') else 'epoch' end,
 		       active_hour = (select count(*) from workspace_rollups where not gone and ts > $2::timestamptz - interval '1 hour'),
 		       active_day = (select count(*) from workspace_rollups where not gone and ts > $2::timestamptz - interval '1 day'),
 		       active_month = (select count(*) from workspace_rollups where not gone and ts > $2::timestamptz - interval '30 days')`,

@@ -176,6 +176,38 @@ func TestRollUpFindsWhatTheIndexHides(t *testing.T) {
 	b.rolledUp()
 }
 
+// A clock that was ahead for a while hides nothing that changes after it was set back: what the roll-up says is as of a time
+// that has been, and the sums over all workspaces are exact before the next pass.
+func TestRollUpAfterAClockWasAhead(t *testing.T) {
+	b := openBooks(t, storetest.Database(t))
+	a, _ := b.busy()
+	b.rollUp()
+	database := b.sql.Config().Database
+	b.exec("alter database " + database + " set aanet.clock_shift = '72 hours'")
+	ahead := openBooks(t, b.dsn)
+	there, _ := ahead.busy()
+	there.must(there.write(nil, "f", "text"))
+	ahead.rollUp()
+	b.exec("alter database " + database + " reset aanet.clock_shift") // b's sessions never had it
+	b.rollUp()
+	a.must(a.write(nil, "f", "text"))
+	o, err := b.Overview(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if owed := b.number("select sum(balance)::bigint from workspaces"); o.Owed != owed {
+		t.Errorf("%d are owed, the overview says %d", owed, o.Owed)
+	}
+	if o.AsOf.After(o.Now) {
+		t.Errorf("at %v it is as of %v", o.Now, o.AsOf)
+	}
+	b.rollUp()
+	b.rolledUp()
+	if cutoff := b.number("select extract(epoch from now() - cutoff)::bigint from rollup_state"); cutoff < 0 || cutoff > 7200+600 {
+		t.Errorf("the next pass looks at what changed in the last %d seconds", cutoff)
+	}
+}
+
 // A process that is killed in the middle of a step leaves nothing of it behind.
 func TestRollUpIsAllOrNothing(t *testing.T) {
 	dsn := storetest.Database(t)

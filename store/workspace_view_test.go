@@ -185,6 +185,61 @@ func TestOverviewIsExactBetweenPasses(t *testing.T) {
 	}
 }
 
+// Deposits count in the windows that they came in; open ones count as open whenever that was.
+func TestOverviewOfDeposits(t *testing.T) {
+	b := openBooks(t, storetest.Database(t))
+	a := b.open(uuid.New(), nil)
+	for _, d := range []struct {
+		state, age string
+		units      int
+	}{{"credited", "1 minute", 5}, {"credited", "2 hours", 10}, {"credited", "29 days", 100}, {"credited", "31 days", 1000}, {"unknown", "20 minutes", 3}, {"unknown", "40 days", 7}, {"received", "50 days", 9}} {
+		b.exec(`insert into deposits (workspace_id, deposit_id, state, units, network, created_at) values ($1, $2, $3, $4, 'eip155:8453', now() - $5::text::interval)`, a.id, uuid.New(), d.state, d.units, d.age)
+	}
+	o, err := b.Overview(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []store.DepositSum{
+		{Network: "eip155:8453", State: "credited", Hour: 1, Day: 2, Month: 3, Units: 115},
+		{Network: "eip155:8453", State: "received", Open: 1},
+		{Network: "eip155:8453", State: "unknown", Hour: 1, Day: 1, Month: 1, Open: 2, Units: 3},
+	}
+	if !slices.Equal(o.Deposits, want) {
+		t.Errorf("deposits: %+v, want %+v", o.Deposits, want)
+	}
+	if o.DepositsOpen != 3 || o.DepositsStuck != 3 {
+		t.Errorf("%d are open, %d stuck", o.DepositsOpen, o.DepositsStuck)
+	}
+}
+
+// Feedback comes by the amount that is pledged, page by page, and of equal pledges the newest first.
+func TestFeedbackByPledge(t *testing.T) {
+	b := openBooks(t, storetest.Database(t))
+	a := b.open(uuid.New(), nil)
+	for i, pledge := range []string{"9", "1000", "250", "0", "250", "99.5"} {
+		b.exec(`insert into feedback (workspace_id, feedback_id, category, title, description, pledged_budget_usd, created_at) values ($1, $2, 'bug', $3, '', $4::text::numeric, now() - $5 * interval '1 minute')`,
+			a.id, uuid.New(), fmt.Sprint(pledge, " ", i), pledge, i)
+	}
+	var titles []string
+	var after *store.Feedback
+	for {
+		page, err := b.FeedbackPage(t.Context(), store.FeedbackOpen, after, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page) == 0 {
+			break
+		}
+		for _, f := range page {
+			titles = append(titles, f.Title)
+		}
+		after = &page[len(page)-1]
+	}
+	if want := []string{"1000 1", "250 2", "250 4", "99.5 5", "9 0", "0 3"}; !slices.Equal(titles, want) {
+		t.Errorf("the order is %q, want %q", titles, want)
+	}
+}
+
 func TestFind(t *testing.T) {
 	b := openBooks(t, storetest.Database(t))
 	a, other := b.open(uuid.Must(uuid.NewV7()), nil), b.open(uuid.Must(uuid.NewV7()), nil)

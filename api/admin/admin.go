@@ -31,6 +31,9 @@ var live = web.NewAsset(Root+"/assets/live.js", liveText)
 // Root is where the dashboard is.
 const Root = "/admin"
 
+// sharedLife is how old the numbers may be that all viewers see alike. An act done in this process ends them at once.
+const sharedLife = 5 * time.Second
+
 // formBytesMax bounds a form that is sent.
 const formBytesMax = 64 << 10
 
@@ -59,6 +62,9 @@ type door struct {
 	cross   *http.CrossOriginProtection
 	cookies cookies
 	mux     *http.ServeMux
+	// What every viewer sees alike, and asks for every few seconds (live.js) or with every page.
+	overviews *shared[store.Overview]
+	waits     *shared[store.Waits]
 }
 
 // New makes the dashboard. Its answers set all their headers themselves.
@@ -66,6 +72,7 @@ func New(o Options) http.Handler {
 	d := &door{
 		Options: o, cross: http.NewCrossOriginProtection(), cookies: cookiesFor(o.PublicURL),
 		pages: web.Parse(templateFiles, "templates/*.html"), mux: http.NewServeMux(),
+		overviews: newShared(o.Store.Overview, sharedLife, o.Now), waits: newShared(o.Store.Waits, sharedLife, o.Now),
 	}
 	for _, r := range d.routes() {
 		d.mux.HandleFunc(r.pattern, d.guarded(r))

@@ -59,7 +59,7 @@ func percent(part, whole int64) string {
 var ours = map[string]bool{string(api.Internal): true, string(api.Unavailable): true}
 
 func (d *door) overview(v *visit) error {
-	o, err := d.Store.Overview(v.ctx())
+	o, err := d.overviews.get(v.ctx())
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (d *door) overview(v *visit) error {
 		page.Codes = append(page.Codes, codeRow{c, ours[c.Code]})
 	}
 	page.Calls, page.Units = chartsOf(o.Minutes)
-	v.live = true
+	v.live, v.waits = true, &o.Waits
 	return v.show("overview.html", "Overview", Root, page)
 }
 

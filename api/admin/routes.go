@@ -29,21 +29,45 @@ func (d *door) routes() []route {
 		d.feedbackRoutes(), d.webhookRoutes(), d.peopleRoutes(), d.auditRoutes(), d.accountRoutes(), d.pricesRoutes(), d.jobRoutes())
 }
 
-// nav is the menu. An entry that a role may not see is left out.
-var nav = []struct {
+// entry is one of the menu. A role that may not see its page is not shown it.
+type entry struct {
 	web.Link
 	least store.Role
-}{
-	{web.Link{Path: Root, Text: "Overview"}, store.RoleViewer},
-	{web.Link{Path: workspacesPath, Text: "Workspaces"}, store.RoleViewer},
-	{web.Link{Path: refundsPath, Text: "Refunds"}, store.RoleViewer},
-	{web.Link{Path: depositsPath, Text: "Deposits"}, store.RoleViewer},
-	{web.Link{Path: webhooksPath, Text: "Webhooks"}, store.RoleViewer},
-	{web.Link{Path: feedbackPath, Text: "Feedback"}, store.RoleViewer},
-	{web.Link{Path: pricesPath, Text: "Prices"}, store.RoleViewer},
-	{web.Link{Path: JobsPath + "/", Text: "Jobs"}, store.RoleViewer},
-	{web.Link{Path: operatorsPath, Text: "Operators"}, store.RoleAdmin},
-	{web.Link{Path: auditPath, Text: "Audit"}, store.RoleViewer},
+	waits func(store.Waits) int64 // how many wait there; nil: nothing does
+}
+
+// nav is the menu.
+var nav = []entry{
+	{web.Link{Path: Root, Text: "Overview"}, store.RoleViewer, nil},
+	{web.Link{Path: workspacesPath, Text: "Workspaces"}, store.RoleViewer, nil},
+	{web.Link{Path: refundsPath, Text: "Refunds", Counted: "waiting"}, store.RoleViewer, func(w store.Waits) int64 { return w.RefundsWaiting }},
+	{web.Link{Path: depositsPath, Text: "Deposits", Counted: "open for over ten minutes"}, store.RoleViewer, func(w store.Waits) int64 { return w.DepositsStuck }},
+	{web.Link{Path: webhooksPath, Text: "Webhooks", Counted: "failing"}, store.RoleViewer, func(w store.Waits) int64 { return w.WebhooksFailing }},
+	{web.Link{Path: feedbackPath, Text: "Feedback", Counted: "open"}, store.RoleViewer, func(w store.Waits) int64 { return w.FeedbackOpen }},
+	{web.Link{Path: pricesPath, Text: "Prices"}, store.RoleViewer, nil},
+	{web.Link{Path: JobsPath + "/", Text: "Jobs"}, store.RoleViewer, nil},
+	{web.Link{Path: operatorsPath, Text: "Operators"}, store.RoleAdmin, nil},
+	{web.Link{Path: auditPath, Text: "Audit"}, store.RoleViewer, nil},
+}
+
+// menu is the menu of this visitor. Without the database it only lacks its numbers.
+func (v *visit) menu() (links []web.Link) {
+	if v.waits == nil {
+		waits, err := v.door.waits.get(v.ctx())
+		if err == nil {
+			v.waits = &waits
+		}
+	}
+	for _, e := range nav {
+		if !v.me.Role.Includes(e.least) {
+			continue
+		}
+		if e.waits != nil && v.waits != nil {
+			e.Count = e.waits(*v.waits)
+		}
+		links = append(links, e.Link)
+	}
+	return links
 }
 
 // guarded stands before every page: who is it, may he, does the post come from our own form.
@@ -54,7 +78,12 @@ func (d *door) guarded(r route) http.HandlerFunc {
 			v.refuse(err)
 			return
 		}
-		if err := r.serve(v); err != nil {
+		err := r.serve(v)
+		if v.changes() && r.least != "" {
+			d.overviews.forget() // the answer, being short, is sent when this returns: where it leads to, the act is seen
+			d.waits.forget()
+		}
+		if err != nil {
 			v.refuse(err)
 		}
 	}
@@ -79,11 +108,10 @@ func (d *door) admit(v *visit, r route) error {
 		return err
 	}
 	v.session, v.me = session, session.Operator
-	changes := v.r.Method != http.MethodGet && v.r.Method != http.MethodHead
 	switch {
-	case changes && r.byScript() && !ownScript(v.r):
+	case v.changes() && r.byScript() && !ownScript(v.r):
 		return errForeign
-	case changes && !r.byScript() && !operators.IsFormToken(v.token, v.r.PostFormValue("token")):
+	case v.changes() && !r.byScript() && !operators.IsFormToken(v.token, v.r.PostFormValue("token")):
 		return errStaleForm
 	}
 	if !v.me.Role.Includes(r.least) {

@@ -25,6 +25,7 @@ type visit struct {
 	token   string         // of the session
 	me      store.Operator // the zero Operator on the login page
 	live    bool           // the page has parts that refresh themselves
+	waits   *store.Waits   // the page shows these itself; nil: it does not
 }
 
 // refreshHeader marks requests that a page makes by itself. They do not keep the session from going idle.
@@ -34,6 +35,9 @@ func (v *visit) refreshes() bool {
 	polls := v.r.Method == http.MethodGet && strings.HasPrefix(v.r.URL.Path, JobsPath+"/api/")
 	return polls || v.r.Header.Get(refreshHeader) != ""
 }
+
+// changes tells whether the request may change something.
+func (v *visit) changes() bool { return v.r.Method != http.MethodGet && v.r.Method != http.MethodHead }
 
 func (v *visit) ctx() context.Context { return v.r.Context() }
 
@@ -84,11 +88,7 @@ func (v *visit) answer(status int, template, title, here string, data any) error
 		w.Token = operators.FormToken(v.token)
 		w.Page.User, w.Page.Account = v.me.Email+" ("+string(v.me.Role)+")", accountPath
 		w.Page.Logout, w.Page.Token = logoutPath, w.Token
-		for _, link := range nav {
-			if v.me.Role.Includes(link.least) {
-				w.Page.Nav = append(w.Page.Nav, link.Link)
-			}
-		}
+		w.Page.Nav = v.menu()
 	}
 	if v.live {
 		w.Page.Script = live.Path

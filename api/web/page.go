@@ -33,6 +33,7 @@ type Page struct {
 type Link struct {
 	Path, Text string
 	Count      int64
+	Counted    string // what those are, for who hears the page: "failing"
 }
 
 // Style and Mark are the addresses of the stylesheet and the icon, for the frame.

@@ -123,7 +123,7 @@ func TestFrame(t *testing.T) {
 	var b bytes.Buffer
 	var never *time.Time
 	err := pages.ExecuteTemplate(&b, "x.html", map[string]any{
-		"Page": Page{Title: "<b>", Area: "operators", Nav: []Link{{"/a", "A", 0}, {"/b", "B&", 1200}}, Here: "/b", User: "<i>@example", Logout: "/out", Script: "/s.js"},
+		"Page": Page{Title: "<b>", Area: "operators", Nav: []Link{{Path: "/a", Text: "A"}, {"/b", "B&", 1200, "failing"}}, Here: "/b", User: "<i>@example", Logout: "/out", Script: "/s.js"},
 		"N":    billing.Units(1_234_567), "At": time.Date(2026, 11, 30, 12, 0, 0, 5000, time.UTC), "Nil": never, "For": 90 * time.Minute,
 	})
 	if err != nil {
@@ -131,7 +131,7 @@ func TestFrame(t *testing.T) {
 	}
 	page := b.String()
 	for _, want := range []string{
-		`<html lang="en">`, "<title>&lt;b&gt; · AANet</title>", Style.Path, Mark.Path, `<a class="skip" href="#main">`, `<a href="/b" aria-current="page">B&amp; <span class="count">1,200</span></a>`,
+		`<html lang="en">`, "<title>&lt;b&gt; · AANet</title>", Style.Path, Mark.Path, `<a class="skip" href="#main">`, `<a href="/b" aria-current="page">B&amp; <span class="count">1,200<span class="hidden"> failing</span></span></a>`,
 		`<form class="session" method="post" action="/out">`, "&lt;i&gt;@example", `<script src="/s.js" defer></script>`, `<main id="main" tabindex="-1">`,
 		`<h1>1,234,567 $12.34567 <time datetime="2026-11-30T12:00:00Z">2026-11-30 12:00:00</time> <span class="muted">never</span> 1 h 30 min 1.2 MiB</h1>`,
 	} {

@@ -46,7 +46,7 @@ func benchSections() []benchSection {
 		{"g", "snapshot", "the hot workspace while another connection holds a snapshot", (*bench).heldSnapshot, false},
 		{"h", "neighbour", "a quiet workspace beside one that writes 1 MiB files", (*bench).neighbour, false},
 		{"i", "waiting", "calls that wait: their memory, and how soon they are woken", (*bench).waiting, false},
-		{"j", "dashboard", "the operators' pages with 200,000 workspaces and 5 million log rows", (*bench).dashboard, true},
+		{"j", "dashboard", "the operators' pages with many workspaces (--workspaces) and 5 million log rows", (*bench).dashboard, true},
 	}
 }
 
@@ -55,6 +55,7 @@ type bench struct {
 	p      process
 	report *benchReport
 	quick  bool
+	many   int    // workspaces of section j, before --quick takes a tenth
 	dir    string // for files of the run; removed with it
 	server *pgserver.Server
 	url    string
@@ -70,6 +71,7 @@ func runBench(ctx context.Context, p process, args []string) error {
 	asJSON := flags.Bool("json", false, "print one JSON object a result")
 	quick := flags.Bool("quick", false, "shorter runs and less data: a look, no verdict")
 	only := flags.String("only", "", "sections to run, separated by commas; see below")
+	many := flags.Int("workspaces", dashboardWorkspaces, "workspaces of section j, 1000 to 5000000: the run may take as much longer")
 	client := flags.String("client", "", "internal: be the load on this door, rest or mcp")
 	var load clientLoad
 	load.register(flags)
@@ -90,9 +92,14 @@ func runBench(ctx context.Context, p process, args []string) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, benchTimeout, fmt.Errorf("stopped after %s", benchTimeout))
+	if *many < dashboardFewest || *many > dashboardMost {
+		return fmt.Errorf("--workspaces: %d is not between %d and %d", *many, dashboardFewest, dashboardMost)
+	}
+	timeout := benchTimeout * time.Duration(max(*many, dashboardWorkspaces)) / dashboardWorkspaces
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("stopped after %s", timeout))
 	defer cancel()
-	err = benchAll(ctx, p, sections, *quick, *asJSON)
+	b := &bench{p: p, quick: *quick, many: *many, report: &benchReport{w: p.stdout, json: *asJSON}}
+	err = b.all(ctx, sections)
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		err = errors.Join(cause, err)
 	}
@@ -101,7 +108,7 @@ func runBench(ctx context.Context, p process, args []string) error {
 
 func benchUsage(flags *flag.FlagSet) {
 	w := flags.Output()
-	fmt.Fprintln(w, "usage: aanet bench [--json] [--quick] [--only SECTION,… | SECTION …]")
+	fmt.Fprintln(w, "usage: aanet bench [--json] [--quick] [--workspaces N] [--only SECTION,… | SECTION …]")
 	flags.PrintDefaults()
 	fmt.Fprintln(w, "sections:")
 	for _, s := range benchSections() {
@@ -130,8 +137,8 @@ func chooseSections(only string) ([]benchSection, error) {
 	return chosen, nil
 }
 
-func benchAll(ctx context.Context, p process, sections []benchSection, quick, asJSON bool) (err error) {
-	b := &bench{p: p, quick: quick, report: &benchReport{w: p.stdout, json: asJSON}}
+// all runs sections one after the other on a database of their own.
+func (b *bench) all(ctx context.Context, sections []benchSection) (err error) {
 	defer func() { err = errors.Join(err, b.close(context.WithoutCancel(ctx))) }()
 	if err := b.open(ctx); err != nil {
 		return err

@@ -46,7 +46,7 @@ func (b *bench) dashboard(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, p := range dashboardPages(b.rows(dashboardWorkspaces)) {
+	for _, p := range dashboardPages(b.rows(b.many)) {
 		f, err := v.measure(ctx, p)
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)

@@ -7,7 +7,9 @@ import (
 
 // The data of section j: many small workspaces and one that has everything by the thousand.
 const (
-	dashboardWorkspaces = 200_000
+	dashboardWorkspaces = 200_000 // unless --workspaces says otherwise, within the next two
+	dashboardFewest     = 1000
+	dashboardMost       = 5_000_000
 	dashboardRows       = 5_000_000
 	dashboardLarge      = 1_000_000 // of these rows in the one large workspace
 	dashboardLargeKeys  = 10_000
@@ -19,14 +21,14 @@ func dashboardID(kind string) string {
 }
 
 // dashboardFill makes the data, table by table; each statement takes the number of workspaces, and those that need
-// it the rows of the log: for each of the small ones, and for the large one.
+// it the rows of the log: for each of the small ones, and for the large one. Ages span the same time however many there are.
 var dashboardFill = []struct{ table, insert string }{
 	{"workspaces", `
 		insert into workspaces (workspace_id, label, created_at, trial_expires_at, blocked, blocked_reason, balance, granted, spent, owner_spent, seq, last_ts, refusal_at, changed_hour, webhooks)
-		select ` + dashboardID("0000") + `, 'workspace ' || i, now() - ($1 - i) * interval '12 seconds' - interval '31 days', case when i % 20 = 0 then now() + interval '1 day' end,
-		       i % 1000 = 0, case when i % 1000 = 0 then 'a reason' end, 1000 + i * 7919 % 1000003, 0, 0, 0, r.rows, r.last_ts, r.last_ts, date_bin('1 hour', r.last_ts, 'epoch'), (i % 10 = 0)::integer
+		select ` + dashboardID("0000") + `, 'workspace ' || i, now() - ($1 - i) * (interval '28 days' / $1) - interval '31 days', case when i % 20 = 0 then now() + interval '1 day' end,
+		       i % 1000 = 0, case when i % 1000 = 0 then 'a reason' end, 1000 + i::bigint * 7919 % 1000003, 0, 0, 0, r.rows, r.last_ts, r.last_ts, date_bin('1 hour', r.last_ts, 'epoch'), (i % 10 = 0)::integer
 		  from generate_series(1, $1::int) i cross join lateral (
-		       select case when i = 1 then $3::bigint else $2::bigint end as rows, case when i = 1 then now() else now() - (i * 7919 % 2592000) * interval '1 second' end as last_ts) r`},
+		       select case when i = 1 then $3::bigint else $2::bigint end as rows, case when i = 1 then now() else now() - (i::bigint * 7919 % 2592000) * interval '1 second' end as last_ts) r`},
 	{"activity", `
 		insert into activity (workspace_id, seq, ts, subkey_id, operation, path, cost, status, detail)
 		select w.workspace_id, s.seq, w.last_ts - (w.seq - s.seq) * case when w.seq = $3 then interval '2.5 seconds' else interval '90 seconds' end,
@@ -57,19 +59,19 @@ var dashboardFill = []struct{ table, insert string }{
 		insert into deposits (workspace_id, deposit_id, state, units, network, created_at, resolved_at, payer, tx_hash)
 		select ` + dashboardID("0000") + `, ` + dashboardID("0003") + `, case when i % 50 = 0 then 'failed' when i % 4001 = 0 then 'unknown' else 'credited' end, 100000,
 		       (array['eip155:8453', 'eip155:137', 'eip155:42161', 'eip155:43114', 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp'])[1 + i % 5],
-		       now() - ($1 - i) * interval '26 seconds', now() - ($1 - i) * interval '26 seconds', '0x' || lpad(to_hex(i % 90000), 40, '0'), '0x' || lpad(to_hex(i), 64, '0')
+		       now() - ($1 - i) * (interval '60 days' / $1), now() - ($1 - i) * (interval '60 days' / $1), '0x' || lpad(to_hex(i % 90000), 40, '0'), '0x' || lpad(to_hex(i), 64, '0')
 		  from generate_series(1, $1::int) i where $2 > 0 and $3 > 0`},
 	{"refunds", `
 		insert into refunds (workspace_id, refund_id, state, units, fee, network, destination, requested_at, resolved_at, tx_hash)
 		select ` + dashboardID("0000") + `, ` + dashboardID("0004") + `, case when i % 500 = 0 then 'pending' else 'paid' end, 5000, 2000, 'base', '0x' || lpad(to_hex(i), 40, 'a'),
-		       now() - ($1 - i) * interval '13 seconds', case when i % 500 <> 0 then now() end, case when i % 500 <> 0 then '0x' || lpad(to_hex(i), 64, 'b') end
+		       now() - ($1 - i) * (interval '30 days' / $1), case when i % 500 <> 0 then now() end, case when i % 500 <> 0 then '0x' || lpad(to_hex(i), 64, 'b') end
 		  from generate_series(1, $1::int) i where i % 10 = 0 and $2 > 0 and $3 > 0`},
 	{"adjustments", `
 		insert into adjustments (workspace_id, adjustment_id, kind, units, reason, created_at)
-		select ` + dashboardID("0000") + `, ` + dashboardID("0005") + `, 'credit', 100, 'a gift', now() - ($1 - i) * interval '13 seconds' from generate_series(1, $1::int) i where $2 > 0 and $3 > 0`},
+		select ` + dashboardID("0000") + `, ` + dashboardID("0005") + `, 'credit', 100, 'a gift', now() - ($1 - i) * (interval '30 days' / $1) from generate_series(1, $1::int) i where $2 > 0 and $3 > 0`},
 	{"feedback", `
 		insert into feedback (workspace_id, feedback_id, category, title, description, pledged_budget_usd, status, created_at)
-		select ` + dashboardID("0000") + `, ` + dashboardID("0006") + `, 'feature', 'title ' || i, 'text', i % 997, case when i % 30 = 0 then 'open' else 'done' end, now() - ($1 - i) * interval '13 seconds'
+		select ` + dashboardID("0000") + `, ` + dashboardID("0006") + `, 'feature', 'title ' || i, 'text', i % 997, case when i % 30 = 0 then 'open' else 'done' end, now() - ($1 - i) * (interval '30 days' / $1)
 		  from generate_series(1, $1::int) i where i % 10 = 0 and $2 > 0 and $3 > 0`},
 	{"answer_minutes", `
 		insert into answer_minutes (at, replica, what, calls)
@@ -86,9 +88,9 @@ const dashboardWhat = `case when b = 0 then 'OK' when b < 20 then 'CODE_' || chr
 
 // fillDashboard makes the data of section j and counts its logs.
 func (d *benchDatabase) fillDashboard(ctx context.Context) error {
-	workspaces := d.bench.rows(dashboardWorkspaces)
+	workspaces := d.bench.rows(d.bench.many)
 	large := d.bench.rows(dashboardLarge)
-	each := (d.bench.rows(dashboardRows) - large) / (workspaces - 1)
+	each := max((d.bench.rows(dashboardRows)-large)/(workspaces-1), 1)
 	d.bench.progress("   writing %d workspaces and %d log rows", workspaces, each*(workspaces-1)+large)
 	for _, f := range dashboardFill {
 		if err := d.withoutIndexes(ctx, f.table, f.insert, workspaces, each, large); err != nil {
