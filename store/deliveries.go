@@ -7,24 +7,55 @@ import (
 	"github.com/google/uuid"
 )
 
-// DueWebhook is a webhook that has something to send. Failures are the failed attempts in a row.
+// Standing is what a webhook's last attempts have shown of its receiver.
+type Standing string
+
+// The standings of a webhook.
+const (
+	Prompt   Standing = "prompt"   // the last ones were answered well and at once
+	Unproven Standing = "unproven" // there were none, or they were answered well and late
+	Failing  Standing = "failing"  // the last one failed
+)
+
+// DueWebhook is a webhook that has something to send.
 type DueWebhook struct {
 	Workspace, Webhook uuid.UUID
 	Secret             []byte
 	PayloadVersion     int
-	Failures           int
+	Standing           Standing
+	Host               string // of its address, with the port if it names one; in lower case
 }
 
-// DueWebhooks lists up to limit webhooks that are due, the most overdue first, and behind them up to limit whose
-// last attempt failed: those, which nobody may have time for, hide no others. It locks nothing: who serves one is
-// decided by BeginAttempts.
-func (s *Store) DueWebhooks(ctx context.Context, limit int) ([]DueWebhook, error) {
+// Room says how many webhooks of each standing to look for, and at which hosts not to.
+type Room struct {
+	Prompt, Unproven, Failing int
+	Without                   []string
+}
+
+const (
+	dueColumns = `workspace_id, webhook_id, secret, payload_version`
+	dueHost    = `coalesce(lower(substring(url from '^[^/]*//([^/?#]*)')), '')`
+)
+
+// DueWebhooks lists webhooks that are due, those of each standing apart, so that the ones that nobody may have time for
+// hide no others. The most overdue come first; of unproven ones first one of each workspace. It locks nothing: who serves
+// one is decided by BeginAttempts.
+func (s *Store) DueWebhooks(ctx context.Context, room Room) ([]DueWebhook, error) {
+	if room.Without == nil {
+		room.Without = []string{}
+	}
 	return collect[DueWebhook](ctx, s, `
-		(select workspace_id, webhook_id, secret, payload_version, failures from webhooks
-		  where due_at <= (select aanet_now()) and failures = 0 order by due_at limit $1)
+		(select `+dueColumns+`, 'prompt', `+dueHost+` from webhooks
+		  where due_at <= (select aanet_now()) and failures = 0 and prompt and `+dueHost+` <> all($4) order by due_at limit $1)
 		union all
-		(select workspace_id, webhook_id, secret, payload_version, failures from webhooks
-		  where due_at <= (select aanet_now()) and failures > 0 order by due_at limit $1)`, limit)
+		(select `+dueColumns+`, 'unproven', host from (
+		 select `+dueColumns+`, due_at, `+dueHost+` as host, row_number() over (partition by workspace_id order by due_at) as nth from webhooks
+		  where $2 > 0 and due_at <= (select aanet_now()) and failures = 0 and not prompt and `+dueHost+` <> all($4)) u
+		  order by nth, due_at limit $2)
+		union all
+		(select `+dueColumns+`, 'failing', `+dueHost+` from webhooks
+		  where due_at <= (select aanet_now()) and failures > 0 and `+dueHost+` <> all($4) order by due_at limit $3)`,
+		room.Prompt, room.Unproven, room.Failing, room.Without)
 }
 
 // Begin is what BeginAttempts needs.
@@ -127,6 +158,7 @@ type Finish struct {
 	Retry              time.Duration // until the next attempt, should the last one have failed
 	Gone               bool          // the receiver wants no more
 	Strict             bool          // keep the order of events, even behind one that fails
+	Prompt             bool          // all were answered well and at once
 	FailuresMax        int           // failed attempts in a row that disable
 	AttemptsMax        int           // failed attempts after which an event is given up, if others were delivered meanwhile
 }
@@ -154,10 +186,10 @@ func (s *Store) FinishAttempts(ctx context.Context, f Finish) (Finished, error) 
 	}
 	var out Finished
 	_, err := s.Do(ctx, Call{
-		Function: "finish_attempts", Workspace: f.Workspace,
+		Function: "end_attempts", Workspace: f.Workspace,
 		Args: []any{
 			f.Webhook, f.Worker, ids, turns, logSeqs, results, statuses, failures, durations,
-			f.Retry, f.Gone, f.Strict, f.FailuresMax, f.AttemptsMax,
+			f.Retry, f.Gone, f.Strict, f.Prompt, f.FailuresMax, f.AttemptsMax,
 		},
 		Into: []any{&out.Disabled, &out.More},
 	})

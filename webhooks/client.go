@@ -21,9 +21,8 @@ import (
 // Bounds of one attempt, whatever the receiver does.
 const (
 	tlsTimeout       = 5 * time.Second
-	headerTimeout    = 10 * time.Second
-	attemptTimeout   = 15 * time.Second
-	bodyTimeout      = time.Second // for the answer's body, which only frees the connection for the next attempt
+	attemptTimeout   = 15 * time.Second // of which the answer's headers get two thirds
+	bodyTimeout      = time.Second      // for the answer's body, which only frees the connection for the next attempt
 	headerBytesMax   = 32 << 10
 	bodyBytesMax     = 16 << 10
 	retryAfterMax    = time.Hour
@@ -48,7 +47,7 @@ func newSender(g *Guard, roots *x509.CertPool, timeout time.Duration) *sender {
 			ForceAttemptHTTP2:      true,
 			TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
 			TLSHandshakeTimeout:    tlsTimeout,
-			ResponseHeaderTimeout:  headerTimeout,
+			ResponseHeaderTimeout:  timeout - timeout/3,
 			MaxResponseHeaderBytes: headerBytesMax,
 			DisableCompression:     true, // what is not unpacked cannot explode
 			MaxIdleConns:           idleConnections,

@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"fmt"
 	"log/slog"
-	"maps"
 	"sync"
 	"time"
 
@@ -18,7 +17,7 @@ import (
 // Defaults of an engine. A lease outlives an attempt with time to record it.
 const (
 	defaultWindow = 4
-	defaultSlots  = 256
+	defaultSlots  = 512
 	defaultLease  = 40 * time.Second
 	pollMin       = 250 * time.Millisecond // between two looks at what is due, while there was something
 	pollMax       = time.Second            // while there is nothing for long
@@ -54,27 +53,14 @@ type Engine struct {
 	worker  uuid.UUID
 	sender  *sender
 	metrics *metrics
+	slots   *slotTable
 	wake    chan struct{} // holds one token while there may be something to do
-
-	mu      sync.Mutex
-	busy    map[endpoint]*slot
-	failing int                    // of busy
-	paused  map[endpoint]time.Time // until when they are left alone
 
 	sending context.Context // ends when attempts must be broken off
 	breakUp context.CancelFunc
 	stop    context.CancelFunc
 	done    sync.WaitGroup
 }
-
-// slot is taken by an endpoint while it is served.
-type slot struct {
-	failing bool
-	again   bool // it was found due meanwhile
-}
-
-// endpoint names a webhook.
-type endpoint struct{ workspace, webhook uuid.UUID }
 
 // Start begins to deliver and returns at once. A database that is away is waited for. When ctx ends no
 // further attempt is begun; Stop is needed all the same.
@@ -86,7 +72,7 @@ func Start(ctx context.Context, o Options) (*Engine, error) {
 	o.fill()
 	e := &Engine{
 		options: o, worker: worker, sender: newSender(o.Guard, o.Roots, o.Timeout), metrics: newMetrics(o.Registerer),
-		wake: make(chan struct{}, 1), busy: map[endpoint]*slot{}, paused: map[endpoint]time.Time{},
+		slots: newSlotTable(o.Slots, o.Now), wake: make(chan struct{}, 1),
 	}
 	e.sending, e.breakUp = context.WithCancel(context.WithoutCancel(ctx))
 	ctx, e.stop = context.WithCancel(ctx)
@@ -179,66 +165,19 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 // serveDue starts to serve what is due and not served yet, within the slots. It tells how many it started.
 func (e *Engine) serveDue(ctx context.Context) (started int, err error) {
-	due, err := e.options.Store.DueWebhooks(ctx, candidatesMax)
+	due, err := e.options.Store.DueWebhooks(ctx, e.slots.room(candidatesMax))
 	if err != nil {
 		return 0, err
 	}
 	for _, d := range due {
-		at := endpoint{d.Workspace, d.Webhook}
-		if !e.take(at, d.Failures > 0) {
+		if !e.slots.take(d) {
 			continue
 		}
+		e.metrics.serving.Set(float64(e.slots.serving()))
 		started++
 		e.done.Go(func() {
 			e.serve(ctx, d)
 		})
 	}
 	return started, nil
-}
-
-// take reserves a slot for an endpoint. Failing ones get half of the slots, so that however many of
-// them time out, healthy ones find room.
-func (e *Engine) take(at endpoint, failing bool) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if until, paused := e.paused[at]; paused {
-		if e.options.Now().Before(until) {
-			return false
-		}
-		delete(e.paused, at)
-	}
-	if own := e.busy[at]; own != nil {
-		own.again = true // its round may have ended just before the event came
-		return false
-	}
-	if len(e.busy) >= e.options.Slots || failing && e.failing >= max(e.options.Slots/2, 1) {
-		return false
-	}
-	e.busy[at] = &slot{failing: failing}
-	if failing {
-		e.failing++
-	}
-	e.metrics.serving.Set(float64(len(e.busy)))
-	return true
-}
-
-// give frees the slot; a pause above zero leaves the endpoint alone for a while. more tells that the
-// endpoint is due again.
-func (e *Engine) give(at endpoint, pause time.Duration, more bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	own := e.busy[at]
-	if more || own.again || len(e.busy) >= e.options.Slots {
-		defer e.signal()
-	}
-	if own.failing {
-		e.failing--
-	}
-	delete(e.busy, at)
-	if pause > 0 {
-		now := e.options.Now()
-		maps.DeleteFunc(e.paused, func(_ endpoint, until time.Time) bool { return until.Before(now) })
-		e.paused[at] = now.Add(pause)
-	}
-	e.metrics.serving.Set(float64(len(e.busy)))
 }

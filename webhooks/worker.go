@@ -31,7 +31,12 @@ const (
 func (e *Engine) serve(ctx context.Context, d store.DueWebhook) {
 	at := endpoint{d.Workspace, d.Webhook}
 	rest, more := time.Duration(0), true
-	defer func() { e.give(at, rest, more) }()
+	defer func() {
+		if look := e.slots.give(at, rest); look || more {
+			e.signal()
+		}
+		e.metrics.serving.Set(float64(e.slots.serving()))
+	}()
 	_, err := e.options.Sealer.Open(at.workspace, at.webhook, d.Secret)
 	if err == nil && d.PayloadVersion > PayloadVersion {
 		err = fmt.Errorf("there is no version %d of webhook bodies", d.PayloadVersion)
@@ -44,23 +49,25 @@ func (e *Engine) serve(ctx context.Context, d store.DueWebhook) {
 	}
 	window := 1 // grows while the receiver shows that it is there
 	for range roundsMax {
-		if more, err = e.round(ctx, at, window); err != nil {
+		var prompt bool
+		if more, prompt, err = e.round(ctx, at, window); err != nil {
 			e.options.Log.WarnContext(ctx, "a webhook has to wait", "webhook", at.webhook, "error", err.Error())
 			rest, more = troublePause, false
 		}
-		if !more || ctx.Err() != nil {
+		if !more || ctx.Err() != nil || !e.slots.answered(at, prompt) {
 			return
 		}
 		window = min(window*2, e.options.Window)
 	}
 }
 
-// round begins, makes and records up to window attempts. It tells whether more is due now.
-func (e *Engine) round(ctx context.Context, at endpoint, window int) (more bool, err error) {
+// round begins, makes and records up to window attempts. It tells whether more is due now, and whether all were answered
+// well and at once.
+func (e *Engine) round(ctx context.Context, at endpoint, window int) (more, prompt bool, err error) {
 	ids := make([]uuid.UUID, window)
 	for i := range ids {
 		if ids[i], err = uuid.NewV7(); err != nil {
-			return false, fmt.Errorf("id of an attempt: %w", err)
+			return false, false, fmt.Errorf("id of an attempt: %w", err)
 		}
 	}
 	// Not cancelled by a stop: what is charged must be made.
@@ -69,24 +76,25 @@ func (e *Engine) round(ctx context.Context, at endpoint, window int) (more bool,
 		Lease: e.options.Lease, Price: e.options.Price, IDs: ids, Keep: eventsKept,
 	})
 	if err != nil {
-		return false, fmt.Errorf("begin: %w", err)
+		return false, false, fmt.Errorf("begin: %w", err)
 	}
 	if len(begun.Attempts) == 0 {
-		return false, nil
+		return false, false, nil
 	}
 	done := e.sendAll(ctx, at, begun)
-	finished, err := e.record(at, begun.Failures, done)
+	prompt = !slices.ContainsFunc(done, func(m made) bool { return m.Result != store.AttemptSucceeded || m.Duration > promptWithin })
+	finished, err := e.record(at, begun.Failures, done, prompt)
 	if err != nil {
-		return false, fmt.Errorf("record: %w", err)
+		return false, false, fmt.Errorf("record: %w", err)
 	}
 	if slices.ContainsFunc(done, func(m made) bool { return m.Result == store.AttemptUnknown }) {
-		return false, errors.New("the outcome of an attempt is unknown")
+		return false, false, errors.New("the outcome of an attempt is unknown")
 	}
 	if finished.Disabled != nil {
 		e.metrics.disabled.Inc()
 		e.options.Log.InfoContext(ctx, "a webhook was disabled", "webhook", at.webhook, "reason", *finished.Disabled)
 	}
-	return finished.More, nil
+	return finished.More, prompt, nil
 }
 
 // made is an attempt that was made, with what its receiver asked for.
@@ -166,10 +174,10 @@ func (e *Engine) compose(at endpoint, begun store.Begun, a store.Attempt, now ti
 
 // record stores the outcomes and gives the lease back. While the database is away it tries again for
 // some seconds; after that the lease ends by itself and the attempts count as unknown.
-func (e *Engine) record(at endpoint, failures int, done []made) (store.Finished, error) {
+func (e *Engine) record(at endpoint, failures int, done []made, prompt bool) (store.Finished, error) {
 	f := store.Finish{
 		Workspace: at.workspace, Webhook: at.webhook, Worker: e.worker, Retry: e.delay(failures), Strict: e.options.Window == 1,
-		FailuresMax: FailuresMax, AttemptsMax: attemptsMax,
+		Prompt: prompt, FailuresMax: FailuresMax, AttemptsMax: attemptsMax,
 	}
 	for _, m := range done {
 		f.Outcomes = append(f.Outcomes, m.Outcome)

@@ -2,7 +2,7 @@
 -- the one that their row names.
 -- Money that came wakes those that wait for it. settle calls this for successful calls of workspaces
 -- that have active webhooks. The caller holds the workspace row, so no delivery is queued unseen by
--- the engine: due_at is set here, and cleared (finish_attempts) under that same lock.
+-- the engine: due_at is set here, and cleared (end_attempts) under that same lock.
 create or replace function notify_webhooks(p_workspace uuid, p_operation text, p_path text, p_seq bigint, p_now timestamptz) returns void
 language plpgsql as $$
 declare

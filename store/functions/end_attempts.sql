@@ -3,13 +3,14 @@
 -- does p_gone (the receiver answered 410). A worker that lost its lease only records. Locks the workspace row.
 -- p_results: success, failure or unknown (no failure of the receiver; the event goes on waiting)
 -- p_retry: when to try again while the last attempt failed; p_strict: keep the order of events
+-- p_prompt: all were answered well and at once
 -- p_attempts_max: attempts after which an event is given up if the last failed and others were delivered meanwhile;
 -- one that outlived them, since the webhook was disabled and enabled again, gets as many more
 -- Returns in code: null, NOT_FOUND. disabled tells the reason if this call disabled the webhook, more
 -- whether something waits and is due.
-create or replace function finish_attempts(p_workspace uuid, p_webhook uuid, p_worker uuid,
+create or replace function end_attempts(p_workspace uuid, p_webhook uuid, p_worker uuid,
     p_ids uuid[], p_turns bigint[], p_log_seqs bigint[], p_results text[], p_statuses integer[], p_errors text[], p_durations integer[],
-    p_retry interval, p_gone boolean, p_strict boolean, p_failures_max integer, p_attempts_max integer,
+    p_retry interval, p_gone boolean, p_strict boolean, p_prompt boolean, p_failures_max integer, p_attempts_max integer,
     out code text, out info jsonb, out cost bigint, out remaining bigint, out disabled text, out more boolean)
 language plpgsql as $$
 declare
@@ -52,7 +53,7 @@ begin
     else
         more := exists (select 1 from webhook_deliveries q where q.workspace_id = p_workspace and q.webhook_id = p_webhook);
     end if;
-    update webhooks h set failures = w.failures, active = disabled is null, disabled_reason = disabled,
+    update webhooks h set failures = w.failures, prompt = p_prompt, active = disabled is null, disabled_reason = disabled,
            disabled_at = case when disabled is not null then a.ts end,
            due_at = case when not more then null when w.failures > 0 then a.ts + p_retry else a.ts end,
            lease_until = null, leased_by = null, in_flight = '{}'
