@@ -125,13 +125,19 @@ func (s *Service) serve(ctx context.Context, c *Caller, r Request) (any, error) 
 func (s *Service) checked(err error, key Key, r Request) error {
 	var refusal *Refusal
 	if errors.As(err, &refusal) && refusal.Code == Unauthenticated {
-		if _, logged := refusal.Extra["logged"]; logged {
+		if isLogged(refusal) {
 			return Refuse(Unauthenticated)
 		}
 		s.guards.forget(key)
 		return s.guards.failedKey(r.Address)
 	}
 	return err
+}
+
+// isLogged tells whether a workspace has a row about a key that is no longer good (functions/settle.sql).
+func isLogged(refusal *Refusal) bool {
+	_, logged := refusal.Extra["logged"]
+	return logged
 }
 
 // read checks the input and fills the operation's struct.

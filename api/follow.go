@@ -112,7 +112,12 @@ func (f *Feed) read(ctx context.Context) error {
 			f.due = false
 			f.minute.Reset(paidFor)
 		}
-		if !errors.As(err, &refusal) || refusal.Code != Unavailable {
+		switch {
+		case !errors.As(err, &refusal):
+			return err
+		case isLogged(refusal):
+			return Refuse(Unauthenticated) // what the log has is for the service alone
+		case refusal.Code != Unavailable:
 			return err
 		}
 		select {

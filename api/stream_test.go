@@ -113,10 +113,10 @@ func TestStreamOfEvents(t *testing.T) {
 	same(t, "cost", s.header.Get("X-AANet-Cost"), "1")
 	first := <-s.pieces
 	same(t, "the cursor is told at once", first, piece{id: fmt.Sprint(ws.Last(t).Seq)})
-	ws.Owner.Write(t, "new", "<x>")
+	ws.Owner.Write(t, "<new>", "x")
 	got, _ := s.next(t)
 	var shown map[string]any
-	if err := json.Unmarshal([]byte(got.data), &shown); err != nil || shown["path"] != "new" || got.name != "file_write" || got.id != fmt.Sprint(shown["seq"]) {
+	if err := json.Unmarshal([]byte(got.data), &shown); err != nil || shown["path"] != "<new>" || !strings.Contains(got.data, "<new>") || got.name != "file_write" || got.id != fmt.Sprint(shown["seq"]) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	again := openStream(t, address+"?after=0&types=file_write", a.Key, got.id) // the header counts
@@ -131,9 +131,16 @@ func TestStreamOfEvents(t *testing.T) {
 	for end.name == "lock_available" {
 		end, _ = s.next(t)
 	}
-	if _, open := s.next(t); open || end.name != "refusal" || !strings.Contains(end.data, "UNAUTHENTICATED") {
+	if _, open := s.next(t); open || end.name != "refusal" {
 		t.Errorf("the stream of a revoked key ends with %+v", end)
 	}
+	var problem strings.Builder
+	encoder := json.NewEncoder(&problem)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(api.Refuse(api.Unauthenticated)); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "the problem is that of any call", end.data, strings.TrimSpace(problem.String()))
 	own := openStream(t, address, ws.Owner.Key, "")
 	ws.Service.Drain()
 	if p, open := own.next(t); open {

@@ -1,7 +1,9 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -56,6 +58,9 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 		w.rpcError(w.status, faultOfText(strings.TrimSpace(string(p))))
 		return len(p), nil
 	}
+	if !w.in.answered.Load() && quotesParams(p) {
+		return len(p), w.writeParamsFault()
+	}
 	w.start(len(p))
 	if w.zip != nil {
 		return w.zip.Write(p)
@@ -63,10 +68,32 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
+// quotesParams tells whether a piece of the SDK's own is its error about params, which shows all of them, secrets too.
+func quotesParams(p []byte) bool {
+	return bytes.Contains(p, []byte(`unmarshaling \"`)) && bytes.Contains(p, []byte(` into a *mcp.`))
+}
+
+// writeParamsFault says the same without the params.
+func (w *answerWriter) writeParamsFault() error {
+	fault := &rpcFault{codeInvalidParams, "Invalid params: they do not have the form that the protocol gives them."}
+	if !w.in.streams {
+		w.rpcError(http.StatusOK, fault)
+		return nil
+	}
+	b, err := encode(w.rpcMessage(fault))
+	if err == nil {
+		_, err = fmt.Fprintf(w, "event: message\ndata: %s\n\n", b)
+	}
+	return err
+}
+
 // faultOfText is the SDK's text of an error as one of JSON-RPC.
 func faultOfText(text string) *rpcFault {
-	if strings.Contains(text, "not handled") {
+	switch {
+	case strings.Contains(text, "not handled"):
 		return &rpcFault{codeMethodNotFound, "Method not found."}
+	case strings.HasPrefix(text, "malformed payload"):
+		return &rpcFault{codeInvalidRequest, "Invalid Request: the message does not have the form of JSON-RPC 2.0."}
 	}
 	return &rpcFault{codeInvalidRequest, text}
 }
@@ -94,11 +121,15 @@ func (w *answerWriter) close() {
 }
 
 func (w *answerWriter) rpcError(status int, fault *rpcFault) {
+	w.send(status, "application/json", w.rpcMessage(fault))
+}
+
+func (w *answerWriter) rpcMessage(fault *rpcFault) map[string]any {
 	id := w.in.envelope.id
 	if len(id) == 0 || !json.Valid(id) {
 		id = json.RawMessage("null")
 	}
-	w.send(status, "application/json", map[string]any{"jsonrpc": "2.0", "id": id, "error": fault})
+	return map[string]any{"jsonrpc": "2.0", "id": id, "error": fault}
 }
 
 func (w *answerWriter) problem(refusal *api.Refusal) {

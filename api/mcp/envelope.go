@@ -17,6 +17,7 @@ const (
 	codeParse          = -32700
 	codeInvalidRequest = -32600
 	codeMethodNotFound = -32601
+	codeInvalidParams  = -32602
 )
 
 // rpcFault is why a message was not taken at all.

@@ -130,3 +130,42 @@ func (w *world) examples() []example {
 		{"aanet_delete_workspace", `{}`},
 	}
 }
+
+// What the protocol finds wrong with params is told without them: they may hold a payment's signature.
+func TestProtocolErrorsShowNothingOfTheParams(t *testing.T) {
+	w := newWorld(t)
+	for _, message := range []string{
+		`"id":7,"method":"tools/call","params":{"name":5,"_meta":{"x402/payment":"SECRET"}}`,
+		`"id":7,"method":"tools/call","params":{"name":"aanet_deposit","_meta":["SECRET"]}`,
+		`"id":7,"method":"tools/call","params":{"name":"aanet_deposit","inputResponses":"SECRET","_meta":{"progressToken":1}}`,
+		`"id":7,"method":"tools/call","params":"SECRET"`,
+		`"id":7,"method":"initialize","params":{"protocolVersion":"2025-06-18","clientInfo":"SECRET"}`,
+		`"id":7,"method":"tools/list","params":{"cursor":["SECRET"]}`,
+		`"id":7,"method":"ping","params":"SECRET"`,
+		`"id":7,"method":"resources/read","params":{"uri":["SECRET"]}`,
+	} {
+		r := w.post(`{"jsonrpc":"2.0",`+message+`}`, "Authorization: Bearer "+w.owner)
+		body := r.body[strings.IndexByte(r.body, '{'):] // behind the beginning of an event
+		var got struct {
+			ID    int
+			Error struct {
+				Code    int
+				Message string
+			}
+		}
+		if err := json.Unmarshal([]byte(body), &got); err != nil || r.status != 200 || got.ID != 7 || got.Error.Code != -32602 {
+			t.Errorf("%s: %d %s %v", message, r.status, r.body, err)
+		}
+		for _, unwanted := range []string{"SECRET", "mcp.", "unmarshal"} {
+			if strings.Contains(r.body, unwanted) {
+				t.Errorf("%s: shows %s: %s", message, unwanted, r.body)
+			}
+		}
+	}
+	for _, id := range []string{`true`, `{}`, `[1]`} {
+		r := w.post(`{"jsonrpc":"2.0","id":` + id + `,"method":"ping"}`)
+		if r.status != 400 || !strings.Contains(r.body, `-32600`) || strings.Contains(r.body, "interface") {
+			t.Errorf("id %s: %d %s", id, r.status, r.body)
+		}
+	}
+}

@@ -105,13 +105,22 @@ func (d *door) strangeMethod(c echo.Context) *api.Refusal {
 }
 
 func sendJSON(c echo.Context, status int, media string, value any) error {
+	text, err := encodeJSON(value)
+	if err != nil {
+		return err
+	}
+	return send(c, status, media, text)
+}
+
+// encodeJSON gives one line of JSON, with its end, that leaves < > & as they are.
+func encodeJSON(value any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(value); err != nil {
-		return fmt.Errorf("encode the answer: %w", err)
+		return nil, fmt.Errorf("encode the answer: %w", err)
 	}
-	return send(c, status, media, b.Bytes())
+	return b.Bytes(), nil
 }
 
 // send writes a whole answer, compressed where that pays. The ETag stays as it is: it names the file's

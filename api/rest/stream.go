@@ -2,7 +2,6 @@ package rest
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -66,11 +65,11 @@ func eventText(page api.WaitOut) ([]byte, error) {
 	var b bytes.Buffer
 	last := int64(-1)
 	for _, e := range page.Events {
-		data, err := json.Marshal(e)
+		data, err := encodeJSON(e)
 		if err != nil {
 			return nil, fmt.Errorf("event %d: %w", e.Seq, err)
 		}
-		fmt.Fprintf(&b, "id: %d\nevent: %s\ndata: %s\n\n", e.Seq, e.Type, data)
+		fmt.Fprintf(&b, "id: %d\nevent: %s\ndata: %s\n", e.Seq, e.Type, data)
 		last = e.Seq
 	}
 	if last < page.NextAfter {
@@ -84,11 +83,11 @@ func (d *door) endStream(c echo.Context, err error) error {
 	var refusal *api.Refusal
 	switch {
 	case errors.As(err, &refusal):
-		problem, err := json.Marshal(refusal)
+		problem, err := encodeJSON(refusal)
 		if err != nil {
 			return fmt.Errorf("end of a stream: %w", err)
 		}
-		_ = writeSoon(c, fmt.Appendf(nil, "event: refusal\ndata: %s\n\n", bytes.TrimSpace(problem))) // the client may be gone
+		_ = writeSoon(c, fmt.Appendf(nil, "event: refusal\ndata: %s\n", problem)) // the client may be gone
 	case !errors.Is(err, io.EOF) && !gone(c.Request()):
 		d.Log.ErrorContext(c.Request().Context(), "stream failed", "request_id", requestID(c), "error", err.Error())
 	}
