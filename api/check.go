@@ -130,6 +130,9 @@ func (f *Field) text(value any) (any, string) {
 			return nil, fault
 		}
 	}
+	if spell := spellings[f.Check]; spell != nil {
+		s = spell(s)
+	}
 	return s, ""
 }
 

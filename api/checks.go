@@ -34,6 +34,19 @@ var checks = map[string]func(string) string{
 	"events":         eventTypesFault,
 }
 
+// spellings give values that may be written in two ways their one form, so that rules, and the identity of a
+// call with an idempotency key, know no other. They follow the check of the same name.
+var spellings = map[string]func(string) string{
+	"etag":  bareEtag,
+	"scope": NormalizeScope,
+}
+
+// bareEtag drops the quotes that the check allowed.
+func bareEtag(ifMatch string) string {
+	etag, _ := ParseIfMatch(ifMatch)
+	return etag
+}
+
 // directoryFault is PathFault that also takes the root, "" or "/".
 func directoryFault(s string) string {
 	if s == "" || s == "/" {

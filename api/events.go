@@ -119,7 +119,7 @@ type eventReader struct {
 }
 
 func newEventReader(c *Caller, in WaitIn) *eventReader {
-	return &eventReader{c: c, types: eventTypes(in.Types), prefix: normalScope(in.PathPrefix), lock: in.LockName, limit: in.Limit, after: in.After}
+	return &eventReader{c: c, types: eventTypes(in.Types), prefix: in.PathPrefix, lock: in.LockName, limit: in.Limit, after: in.After}
 }
 
 // read takes the next page, and goes on behind it.

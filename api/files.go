@@ -195,7 +195,7 @@ func writeFile(ctx context.Context, c *Caller, in WriteFileIn) (WriteFileOut, er
 	out := WriteFileOut{Path: in.Path}
 	err := c.do(ctx, fn{
 		name: "write_file", price: c.op.Price.For(len(text)), size: len(text),
-		args: []any{in.Path, Ancestors(in.Path), text, len(text), bareEtag(in.IfMatch), in.CreateOnly, in.LockName, in.FencingToken},
+		args: []any{in.Path, Ancestors(in.Path), text, len(text), in.IfMatch, in.CreateOnly, in.LockName, in.FencingToken},
 		into: []any{&out.Etag, &out.Created}, once: true,
 	})
 	return out, err
@@ -235,7 +235,7 @@ func appendFile(ctx context.Context, c *Caller, in AppendFileIn) (AppendFileOut,
 	out := AppendFileOut{Path: in.Path, Appended: len(text)}
 	err := c.do(ctx, fn{
 		name: "append_file", price: c.op.Price.For(len(text)), size: len(text),
-		args: []any{in.Path, Ancestors(in.Path), text, len(text), bareEtag(in.IfMatch), FileBytesMax, in.LockName, in.FencingToken},
+		args: []any{in.Path, Ancestors(in.Path), text, len(text), in.IfMatch, FileBytesMax, in.LockName, in.FencingToken},
 		into: []any{&out.Etag, &out.created}, once: true,
 	})
 	return out, err
@@ -259,16 +259,7 @@ type DeleteFileOut struct {
 func deleteFile(ctx context.Context, c *Caller, in DeleteFileIn) (DeleteFileOut, error) {
 	err := c.do(ctx, fn{
 		name: "delete_file", price: c.op.Price.Base, once: true,
-		args: []any{in.Path, bareEtag(in.IfMatch), in.LockName, in.FencingToken},
+		args: []any{in.Path, in.IfMatch, in.LockName, in.FencingToken},
 	})
 	return DeleteFileOut{Path: in.Path, Deleted: true}, err
-}
-
-// bareEtag drops the quotes that the checker allowed.
-func bareEtag(ifMatch *string) *string {
-	if ifMatch == nil {
-		return nil
-	}
-	etag, _ := ParseIfMatch(*ifMatch)
-	return &etag
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"mime"
 	"net/http"
 	"slices"
 	"strings"
@@ -19,6 +20,17 @@ func HeaderBytes(r *http.Request) int {
 		}
 	}
 	return n
+}
+
+// DeclaredJSON tells whether the headers declare a body of JSON in UTF-8 without any encoding over it.
+func DeclaredJSON(h http.Header) bool {
+	encodings, types := h.Values("Content-Encoding"), h.Values("Content-Type")
+	if len(types) != 1 || slices.ContainsFunc(encodings, func(e string) bool { return !strings.EqualFold(e, "identity") }) {
+		return false
+	}
+	media, params, err := mime.ParseMediaType(types[0])
+	charset, given := params["charset"]
+	return err == nil && media == "application/json" && (!given || strings.EqualFold(charset, "utf-8"))
 }
 
 // BearerKey is the key of the one Authorization header, which reads "Bearer", one space, the key; only the case of the

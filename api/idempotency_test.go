@@ -130,6 +130,11 @@ func firstAnswer(t *testing.T, ws *apitest.Workspace) {
 	same(t, "rows", len(ws.Log(t))-rows, 1) // of the owner's read
 	// The same input, written otherwise.
 	same(t, "defaults", a.OK(t, "write_file", with(args{"content": "one", "path": "f", "stamp": false, "if_match": nil, "lock_name": nil}, "k")).Replayed, true)
+	etag := ws.Owner.Write(t, "g", "one")
+	ws.Owner.OK(t, "append_file", with(args{"path": "g", "content": "x", "if_match": etag}, "e"))
+	same(t, "an etag in quotes", ws.Owner.OK(t, "append_file", with(args{"path": "g", "content": "x", "if_match": `"` + etag + `"`}, "e")).Replayed, true)
+	ws.Owner.OK(t, "mint_subkey", with(args{"label": "l", "path_scope_prefix": "notes"}, "s"))
+	same(t, "a scope with its slash", ws.Owner.OK(t, "mint_subkey", with(args{"label": "l", "path_scope_prefix": "notes/"}, "s")).Replayed, true)
 	same(t, "reads", ws.Owner.OK(t, "get_workspace", nil).Replayed, false)
 }
 

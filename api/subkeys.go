@@ -70,16 +70,9 @@ func mintSubkey(ctx context.Context, c *Caller, in MintSubkeyIn) (MintSubkeyOut,
 	id, hash := newID(), key.Hash()
 	out := MintSubkeyOut{SubkeyID: id.String(), Key: secret}
 	err = c.do(ctx, fn{name: "mint_subkey", args: []any{
-		id, hash[:], key.Last4, in.Label, normalScope(in.Scope), in.BudgetCap, in.PerHour, in.PerDay, SubkeysMax,
+		id, hash[:], key.Last4, in.Label, in.Scope, in.BudgetCap, in.PerHour, in.PerDay, SubkeysMax,
 	}, once: true, made: []any{&out.SubkeyID, &out.Key}})
 	return out, err
-}
-
-func normalScope(scope *string) *string {
-	if scope == nil {
-		return nil
-	}
-	return new(NormalizeScope(*scope))
 }
 
 // SubkeyOut is a sub-key in a list. Money is in units.
@@ -155,7 +148,7 @@ func (in UpdateSubkeyIn) fault() *FieldFault {
 func updateSubkey(ctx context.Context, c *Caller, in UpdateSubkeyIn) (SubkeyOut, error) {
 	k := store.Subkey{ID: knownID(in.SubkeyID)}
 	err := c.do(ctx, fn{
-		name: "update_subkey", args: []any{k.ID, normalScope(in.Scope), in.BudgetCap, in.PerHour, in.PerDay, in.Clear},
+		name: "update_subkey", args: []any{k.ID, in.Scope, in.BudgetCap, in.PerHour, in.PerDay, in.Clear},
 		into: []any{&k.Label, &k.Scope, &k.BudgetCap, &k.Spent, &k.CreatedAt, &k.LastUsedAt, &k.PerHour, &k.PerDay}, once: true,
 	})
 	return subkeyOut(k), err

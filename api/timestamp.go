@@ -73,7 +73,7 @@ func parseDateTime(s string) (seconds int64, ok bool) {
 	return t.Unix(), t.Month() == month && t.Day() == day
 }
 
-// parseFraction reads an optional point with one to nine digits, and gives what follows it.
+// parseFraction reads an optional point with digits, and gives what follows it.
 func parseFraction(s string) (micros int64, rest string, ok bool) {
 	if s[0] != '.' {
 		return 0, s, true
@@ -82,7 +82,7 @@ func parseFraction(s string) (micros int64, rest string, ok bool) {
 	for n < len(s) && '0' <= s[n] && s[n] <= '9' {
 		n++
 	}
-	if n < 2 || n > 10 {
+	if n < 2 || n == len(s) { // without a zone
 		return 0, "", false
 	}
 	for i := 1; i <= 6; i++ {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"mime"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -78,7 +77,7 @@ func (d *door) serve(w *answerWriter, r *http.Request, in *inbound) {
 		w.rpcError(http.StatusNotFound, &rpcFault{codeMethodNotFound, "Method not found: nothing can be subscribed to here."})
 		return
 	}
-	in.size, in.bearer, in.address = len(body), api.BearerKey(r.Header), d.options.ClientAddr(r)
+	in.size, in.bearer, in.address = len(body), bearerOf(r.Header), d.options.ClientAddr(r)
 	in.streams = in.streamed() && negotiate.Weight(r.Header.Get("Accept"), "text/event-stream") > 0
 	r = r.WithContext(context.WithValue(r.Context(), inboundKey{}, in))
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(in.message)), int64(len(in.message))
@@ -95,7 +94,7 @@ func (d *door) serve(w *answerWriter, r *http.Request, in *inbound) {
 
 // readBody takes the whole body before anything else is begun.
 func (d *door) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *api.Refusal) {
-	if !isJSON(r.Header) {
+	if !api.DeclaredJSON(r.Header) {
 		return nil, api.Refuse(api.UnsupportedMedia)
 	}
 	if api.HeaderBytes(r) > api.HeaderBytesMax {
@@ -124,13 +123,18 @@ func (d *door) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *api.Re
 	return body, nil
 }
 
-func isJSON(h http.Header) bool {
-	if encoding := h.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return false
+// bearerOf is the key in the Authorization header: one header, the scheme in any case, one space. Anything else is
+// no key.
+func bearerOf(h http.Header) string {
+	values := h.Values("Authorization")
+	if len(values) != 1 {
+		return ""
 	}
-	media, params, err := mime.ParseMediaType(h.Get("Content-Type"))
-	charset := params["charset"]
-	return err == nil && media == "application/json" && (charset == "" || strings.EqualFold(charset, "utf-8"))
+	scheme, key, _ := strings.Cut(values[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return key
 }
 
 // peerAddr is the other end of the connection.

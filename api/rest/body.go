@@ -4,10 +4,8 @@ import (
 	"bufio"
 	"errors"
 	"io"
-	"mime"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"aanet/api"
@@ -31,7 +29,7 @@ func readBody(w http.ResponseWriter, r *http.Request, chunkTime time.Duration) (
 		_, err := body.Peek(1)
 		there = !errors.Is(err, io.EOF)
 	}
-	if there && !declaredJSON(r.Header) {
+	if there && !api.DeclaredJSON(r.Header) {
 		return nil, api.Refuse(api.UnsupportedMedia)
 	}
 	if api.HeaderBytes(r) > api.HeaderBytesMax {
@@ -107,14 +105,4 @@ func (l *timeLimit) end() {
 		<-l.over
 		_ = l.connection.SetReadDeadline(time.Time{})
 	}
-}
-
-// declaredJSON tells whether the headers declare a body of JSON in UTF-8 without any encoding over it.
-func declaredJSON(h http.Header) bool {
-	if len(h.Values("Content-Encoding")) > 0 || len(h.Values("Content-Type")) != 1 {
-		return false
-	}
-	media, params, err := mime.ParseMediaType(h.Get("Content-Type"))
-	charset, given := params["charset"]
-	return err == nil && media == "application/json" && (!given || strings.EqualFold(charset, "utf-8"))
 }
