@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/x402-foundation/x402/go/types"
 
@@ -156,10 +157,5 @@ func (c *Caller) depositError(ctx context.Context, err error) error {
 	return storeError(err)
 }
 
-// sentence begins with a capital and ends with a full stop.
-func sentence(s string) string {
-	if s == "" {
-		return s
-	}
-	return string(s[0]&^0x20) + s[1:] + "."
-}
+// sentence begins with a capital and ends with a full stop; s is not empty.
+func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] + "." }

@@ -32,10 +32,7 @@ type depositView struct {
 }
 
 func depositViewOf(of store.Deposit) depositView {
-	view := depositView{Deposit: of, Chain: of.Network, Badge: "quiet"}
-	if n, known := x402.NetworkOf(of.Network); known {
-		view.Chain = n.Name
-	}
+	view := depositView{Deposit: of, Chain: networkName(of.Network), Badge: "quiet"}
 	switch of.State {
 	case store.DepositCredited:
 		view.Badge = "ok"

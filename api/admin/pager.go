@@ -34,20 +34,13 @@ func (v *visit) after(key any) bool {
 // pages makes the pager of this page. rows are the rows read, one more than are shown when there is a next page; last gives
 // the key of a row. It returns the rows to show.
 func pages[R any](v *visit, rows []R, last func(R) any) ([]R, pager, error) {
-	var p pager
-	if v.r.URL.Query().Has(afterParameter) {
-		p.First = v.without(afterParameter)
+	var key any
+	if len(rows) > pageRows {
+		rows = rows[:pageRows]
+		key = last(rows[pageRows-1])
 	}
-	if len(rows) <= pageRows {
-		return rows, p, nil
-	}
-	rows = rows[:pageRows]
-	key, err := json.Marshal(last(rows[pageRows-1]))
-	if err != nil {
-		return nil, p, err
-	}
-	p.Next = v.with(afterParameter, base64.RawURLEncoding.EncodeToString(key))
-	return rows, p, nil
+	p, err := v.leading(key)
+	return rows, p, err
 }
 
 // with is the address of this page with another value of one parameter; what was done is not said again.

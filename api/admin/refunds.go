@@ -52,11 +52,7 @@ type refundView struct {
 }
 
 func viewOf(r store.Refund) refundView {
-	view := refundView{Refund: r, Net: r.Units - r.Fee, Chain: r.Network}
-	if n, known := x402.ByShort(r.Network); known {
-		view.Chain = n.Name
-	}
-	return view
+	return refundView{Refund: r, Net: r.Units - r.Fee, Chain: networkName(r.Network)}
 }
 
 func viewsOf(all []store.Refund) (views []refundView) {

@@ -1,7 +1,6 @@
 package mcp_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -16,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"aanet/api"
+	"aanet/api/apitest"
 	"aanet/api/mcp"
 	"aanet/store"
 	"aanet/store/storetest"
@@ -28,33 +28,15 @@ type world struct {
 	store    *store.Store
 	change   []func(*mcp.Options)
 	registry *prometheus.Registry
-	log      *transcript
+	log      *apitest.Transcript
 	spoken   sync.Map // the protocol versions that clients named
 
 	workspace, owner, subkey, subkeyID string
 }
 
-// transcript is what was logged, by any number of goroutines.
-type transcript struct {
-	sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *transcript) Write(p []byte) (int, error) {
-	l.Lock()
-	defer l.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *transcript) String() string {
-	l.Lock()
-	defer l.Unlock()
-	return l.text.String()
-}
-
 func newWorld(t *testing.T, change ...func(*mcp.Options)) *world {
 	t.Helper()
-	w := &world{t: t, log: &transcript{}}
+	w := &world{t: t, log: &apitest.Transcript{}}
 	w.change = change
 	w.store = w.open(storetest.Database(t))
 	w.serve(w.store)

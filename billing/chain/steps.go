@@ -11,7 +11,7 @@ import (
 	"aanet/billing/x402"
 )
 
-// findingOf sums the steps up: one that is wrong outweighs one that is open.
+// findingOf sums the steps up: one that is open outweighs those that are wrong, as the chain may still show something else.
 func findingOf(steps []billing.PayoutStep) billing.PayoutFinding {
 	for _, s := range steps {
 		if s.State == billing.StepOpen {

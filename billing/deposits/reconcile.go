@@ -17,9 +17,9 @@ import (
 
 const (
 	reconcilePage = 100
-	settlesMax    = 3                // settles of one payment in all
-	lookPause     = 5 * time.Second  // between two looks at the chain for one deposit; doubled each time
-	lookPauseMax  = 10 * time.Minute //
+	settlesMax    = 3               // settles of one payment in all
+	lookPause     = 5 * time.Second // between two looks at the chain for one deposit; doubled each time
+	lookPauseMax  = 10 * time.Minute
 	expiryMargin  = 30 * time.Second // a payment that dies sooner is not sent again
 )
 

@@ -166,13 +166,13 @@ const (
 // credit writes a settled payment to the balance. It is repeated while the database is away: to credit twice credits once.
 // The error is ErrUnsettled, or a *store.TransactionUsedError when the chain has to say whether it was paid.
 func (t *task) credit(ctx context.Context, o x402.Outcome) (Receipt, error) {
-	err := errors.New("not tried")
+	var err error
 	pause := creditFirstPause
-	for range creditTries {
+	for try := 1; ; try++ {
 		if err = t.claimTransaction(ctx, o); err == nil {
 			err = t.engine.Store.MoveDeposit(ctx, t.workspace, t.id, store.Move{To: store.DepositCredited, Transaction: o.Transaction, By: store.ByFacilitator})
 		}
-		if !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrUnknown) {
+		if try == creditTries || !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrUnknown) {
 			break
 		}
 		time.Sleep(pause)

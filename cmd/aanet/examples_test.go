@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"aanet/api/apitest"
 	"aanet/deploy/programs"
 	"aanet/store/storetest"
 )
@@ -72,7 +73,7 @@ func (e *example) open() {
 }
 
 // agent starts the example with a key of its own; stop ends it if it does not end by itself.
-func (e *example) agent(settings string, arguments ...string) (cmd *exec.Cmd, printed *transcript) {
+func (e *example) agent(settings string, arguments ...string) (cmd *exec.Cmd, printed *apitest.Transcript) {
 	e.t.Helper()
 	ctx, cancel := context.WithTimeout(e.t.Context(), 2*patience)
 	e.t.Cleanup(cancel)
@@ -80,7 +81,7 @@ func (e *example) agent(settings string, arguments ...string) (cmd *exec.Cmd, pr
 	all := append(slices.Clone(e.command), arguments...)
 	cmd = exec.CommandContext(ctx, all[0], all[1:]...)
 	cmd.Env = append(os.Environ(), "AANET_URL="+e.url, "AANET_KEY="+key, "NO_PROXY=127.0.0.1", settings)
-	printed = &transcript{}
+	printed = &apitest.Transcript{}
 	cmd.Stdout, cmd.Stderr = printed, printed
 	if err := cmd.Start(); err != nil {
 		e.t.Fatal(err)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -11,11 +10,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"aanet/api/apitest"
 	"aanet/api/rest/openapitest"
 )
 
@@ -40,28 +39,10 @@ const promptly = 30 * time.Second
 type proc struct {
 	url  string // once it listens
 	cmd  *exec.Cmd
-	out  transcript // standard output
-	log  transcript // standard error
+	out  apitest.Transcript // standard output
+	log  apitest.Transcript // standard error
 	done chan struct{}
 	err  error // of its end; read after done
-}
-
-// transcript is what a process has written so far.
-type transcript struct {
-	sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *transcript) Write(p []byte) (int, error) {
-	l.Lock()
-	defer l.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *transcript) String() string {
-	l.Lock()
-	defer l.Unlock()
-	return l.text.String()
 }
 
 // spawn starts a command; env are its settings. It is killed when the test ends, if it still runs.

@@ -1,7 +1,6 @@
 package jobs_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"aanet/api"
+	"aanet/api/apitest"
 	"aanet/store"
 	"aanet/store/jobs"
 	"aanet/store/storetest"
@@ -28,25 +28,7 @@ type world struct {
 	name    string
 	store   *store.Store
 	service *api.Service
-	log     logged
-}
-
-// logged is what was logged, by any number of goroutines.
-type logged struct {
-	mu    sync.Mutex
-	lines bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.lines.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.lines.String()
+	log     apitest.Transcript
 }
 
 // newWorld has the job tables when migrated is set; its trials live as long as ttl.

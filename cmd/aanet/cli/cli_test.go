@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	"aanet/api/apitest"
@@ -53,31 +52,13 @@ func newUserAt(t *testing.T, o apitest.Options) *user {
 // says runs a command with a text on standard input, and wants an exit code.
 func (u *user) says(code int, stdin string, args ...string) string {
 	u.t.Helper()
-	var out, errors transcript
+	var out, errors apitest.Transcript
 	got := Run(u.t.Context(), World{strings.NewReader(stdin), &out, &errors, u.environ}, args)
 	u.out, u.errors = out.String(), errors.String()
 	if got != code {
 		u.t.Errorf("aanet %s: exit code %d and not %d\n%s%s", strings.Join(args, " "), got, code, u.out, u.errors)
 	}
 	return u.out
-}
-
-// transcript is what was printed, by the command and by what it has started.
-type transcript struct {
-	sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *transcript) Write(p []byte) (int, error) {
-	l.Lock()
-	defer l.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *transcript) String() string {
-	l.Lock()
-	defer l.Unlock()
-	return l.text.String()
 }
 
 // ok runs a command that does what it should.
