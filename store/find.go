@@ -58,7 +58,7 @@ var (
 			where lower(destination) = lower($1) and (destination = $1 or destination like '0x%')) select * from all_ order by requested_at desc limit $2`},
 	}
 	byHost = finder{FoundWebhook, `select h.host, h.webhook_id, h.workspace_id, w.created_at from webhook_hosts h join webhooks w using (workspace_id, webhook_id)
-		where h.host = lower($1) and w.deleted_at is null order by w.created_at desc limit $2`}
+		where h.host = lower($1) and w.deleted_at is null order by h.webhook_id desc limit $2`}
 	byLabel = finder{FoundWorkspace, `select label, null::uuid, workspace_id, created_at from workspaces
 		where deleted_at is null and lower(label) like lower($1) order by lower(label) using ~<~ limit $2`}
 )

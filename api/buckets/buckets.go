@@ -1,4 +1,4 @@
-// Package buckets limits how often something may happen, by key: an address, an API key, an account. Each process
+// Package buckets limits how often something may happen, by key: an address or an API key. Each process
 // counts for itself.
 package buckets
 

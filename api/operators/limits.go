@@ -1,23 +1,23 @@
 package operators
 
 import (
+	"context"
 	"crypto/sha256"
 	"net/netip"
 	"strings"
 	"time"
 
-	"aanet/api/buckets"
+	"aanet/store"
 )
 
-// How many logins may fail, each refilled evenly over a quarter of an hour, in each process. A login that succeeds
-// counts nowhere.
+// How many logins may fail, each refilled evenly over a quarter of an hour (store.LoginRefill), in all processes together.
+// A login that succeeds counts nowhere.
 const (
 	failuresPerPair    = 5  // of one account from one address
 	failuresPerAddress = 20 // of all accounts from one address
 	failuresPerAccount = 50 // of one account from everywhere it has never logged in from
 	failuresPerDevice  = 10 // of one account in a browser that it has logged in with
-
-	quarter = 15 * time.Minute
+	failuresPerPerson  = 10 // of the old password, when an operator changes his own
 )
 
 // account names an account by what was typed, whether it exists or not.
@@ -25,61 +25,42 @@ type account [32]byte
 
 func accountOf(email string) account { return sha256.Sum256([]byte(strings.ToLower(email))) }
 
-type pair struct {
-	account account
-	network netip.Prefix
-}
-
-type device struct {
-	account account
-	hash    [32]byte
-}
-
-// limits count failed logins so that nobody can guess for long, and nobody can lock the real operator out: in a browser
-// that an account has logged in with only that browser's own failures count, and from a network that it has logged in
-// from those of strangers do not.
-type limits struct {
-	pairs     *buckets.Buckets[pair]
-	addresses *buckets.Buckets[netip.Prefix]
-	accounts  *buckets.Buckets[account]
-	devices   *buckets.Buckets[device]
-}
-
-func newLimits() *limits {
-	perQuarter := func(n int) float64 { return float64(n) / quarter.Seconds() }
-	return &limits{
-		pairs:     buckets.New[pair](perQuarter(failuresPerPair), failuresPerPair),
-		addresses: buckets.New[netip.Prefix](perQuarter(failuresPerAddress), failuresPerAddress),
-		accounts:  buckets.New[account](perQuarter(failuresPerAccount), failuresPerAccount),
-		devices:   buckets.New[device](perQuarter(failuresPerDevice), failuresPerDevice),
-	}
-}
-
 // known is what of an attempt the account has logged in with before.
 type known struct{ device, place bool }
 
-// take counts an attempt as failed in advance. undo takes that back; a wait above zero means that it is refused.
-func (l *limits) take(who account, from netip.Prefix, deviceHash [32]byte, k known, now time.Time) (wait time.Duration, undo func()) {
+// limitsOf are those that an attempt counts against. Nobody can guess for long, and nobody can lock the real operator out:
+// in a browser that an account has logged in with only that browser's own failures count, and from a network that it has
+// logged in from those of strangers do not.
+func limitsOf(who account, from netip.Prefix, device [32]byte, k known) []store.LoginLimit {
 	if k.device {
-		return l.devices.Take(device{who, deviceHash}, 1, now)
+		return []store.LoginLimit{limit(failuresPerDevice, "device", who[:], device[:])}
 	}
-	wait, undoAddress := l.addresses.Take(from, 1, now)
+	network := []byte(from.String())
+	all := []store.LoginLimit{limit(failuresPerAddress, "address", network), limit(failuresPerPair, "pair", who[:], network)}
+	if !k.place {
+		all = append(all, limit(failuresPerAccount, "account", who[:]))
+	}
+	return all
+}
+
+// limit is one of so many failures of what the parts name. Only the last part's length varies.
+func limit(most int, kind string, parts ...[]byte) store.LoginLimit {
+	h := sha256.New()
+	h.Write([]byte(kind + " "))
+	for _, p := range parts {
+		h.Write(p)
+	}
+	return store.LoginLimit{Bucket: [32]byte(h.Sum(nil)), Most: most}
+}
+
+// take counts an attempt as failed in advance; undo takes that back, also when its visitor has gone. Error: *TooManyError.
+func (s *Service) take(ctx context.Context, limits []store.LoginLimit, now time.Time) (undo func() error, err error) {
+	wait, err := s.store.TakeLogin(ctx, limits, now)
+	if err != nil {
+		return nil, err
+	}
 	if wait > 0 {
-		return wait, undoAddress
+		return nil, &TooManyError{wait}
 	}
-	wait, undoPair := l.pairs.Take(pair{who, from}, 1, now)
-	if wait > 0 {
-		undoAddress()
-		return wait, undoPair
-	}
-	both := func() { undoAddress(); undoPair() }
-	if k.place {
-		return 0, both
-	}
-	wait, undoAccount := l.accounts.Take(who, 1, now)
-	if wait > 0 {
-		both()
-		return wait, func() {}
-	}
-	return 0, func() { both(); undoAccount() }
+	return func() error { return s.store.ReturnLogin(context.WithoutCancel(ctx), limits) }, nil
 }

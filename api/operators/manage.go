@@ -2,6 +2,7 @@ package operators
 
 import (
 	"context"
+	"errors"
 	"net/mail"
 	"strings"
 	"unicode/utf8"
@@ -71,13 +72,13 @@ func (s *Service) SetPassword(ctx context.Context, act store.Act, id uuid.UUID, 
 // ChangePassword replaces an operator's own password, which he has to know, and ends his sessions but the one of the
 // token. Errors: *InputError, *TooManyError, ErrWrongLogin, ErrBusy.
 func (s *Service) ChangePassword(ctx context.Context, act store.Act, o store.Operator, token, old, password string) error {
-	wait, undo := s.limits.devices.Take(device{accountOf(o.Email), [32]byte{}}, 1, s.now())
-	if wait > 0 {
-		return &TooManyError{wait}
+	undo, err := s.take(ctx, []store.LoginLimit{limit(failuresPerPerson, "person", o.ID[:])}, s.now())
+	if err != nil {
+		return err
 	}
 	same, err := s.kiln.matches(ctx, old, o.PasswordHash)
 	if err != nil || same {
-		undo()
+		err = errors.Join(err, undo())
 	}
 	switch {
 	case err != nil:

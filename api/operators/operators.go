@@ -52,15 +52,14 @@ func (e *InputError) Error() string { return e.Field + ": " + e.Fault }
 
 // Service logs operators in and manages them. It may be used by several goroutines.
 type Service struct {
-	store  *store.Store
-	now    func() time.Time
-	limits *limits
-	kiln   kiln
+	store *store.Store
+	now   func() time.Time
+	kiln  kiln
 }
 
 // New makes the service. now is the clock of sessions and limits.
 func New(s *store.Store, now func() time.Time) *Service {
-	return &Service{store: s, now: now, limits: newLimits(), kiln: newKiln()}
+	return &Service{store: s, now: now, kiln: newKiln()}
 }
 
 // Attempt is what somebody sends who wants to log in.
@@ -93,19 +92,17 @@ func (s *Service) Login(ctx context.Context, a Attempt) (Ticket, error) {
 	if k.device, k.place, err = s.store.Familiar(ctx, o.ID, deviceHash[:], network.String(), now.Add(-FamiliarFor)); err != nil {
 		return Ticket{}, err
 	}
-	wait, undo := s.limits.take(accountOf(email), network, deviceHash, k, now)
-	if wait > 0 {
-		return Ticket{}, &TooManyError{wait}
+	undo, err := s.take(ctx, limitsOf(accountOf(email), network, deviceHash, k), now)
+	if err != nil {
+		return Ticket{}, err
 	}
 	same, err := s.kiln.matches(ctx, a.Password, o.PasswordHash)
-	switch {
-	case err != nil:
-		undo()
-		return Ticket{}, err
-	case !same || o.DisabledAt != nil || o.ID == uuid.Nil:
+	if err == nil && (!same || o.DisabledAt != nil || o.ID == uuid.Nil) {
 		return Ticket{}, ErrWrongLogin
 	}
-	undo()
+	if err = errors.Join(err, undo()); err != nil {
+		return Ticket{}, err
+	}
 	device := a.Device
 	if !k.device {
 		device = newToken()

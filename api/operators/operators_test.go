@@ -3,79 +3,9 @@ package operators
 import (
 	"context"
 	"errors"
-	"net/netip"
 	"strings"
 	"testing"
-	"time"
-
-	"aanet/api/buckets"
 )
-
-// However many addresses guess at one account, they are stopped; where its operator was before, they count for nothing.
-func TestStrangersCannotLockAnAccount(t *testing.T) {
-	l, now := newLimits(), time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
-	who := accountOf("a@aanet.example")
-	from := func(i int) netip.Prefix {
-		return buckets.Network(netip.AddrFrom4([4]byte{10, 0, byte(i / 256), byte(i)}))
-	}
-	passed := 0
-	for i := range 1000 {
-		if wait, _ := l.take(who, from(i), [32]byte{}, known{}, now); wait == 0 {
-			passed++
-		}
-	}
-	if passed != failuresPerAccount {
-		t.Errorf("%d of 1000 addresses could guess once", passed)
-	}
-	if wait, _ := l.take(who, from(2000), [32]byte{}, known{}, now); wait == 0 {
-		t.Error("one more address may guess")
-	}
-	if wait, _ := l.take(who, from(2001), [32]byte{}, known{place: true}, now); wait != 0 {
-		t.Error("the operator's own network is refused")
-	}
-	if wait, _ := l.take(who, from(2002), [32]byte{1}, known{device: true}, now); wait != 0 {
-		t.Error("the operator's own browser is refused")
-	}
-	if wait, _ := l.take(accountOf("b@aanet.example"), from(2003), [32]byte{}, known{}, now); wait != 0 {
-		t.Error("another account is refused")
-	}
-	if wait, _ := l.take(who, from(2004), [32]byte{}, known{}, now.Add(quarter)); wait != 0 {
-		t.Error("a quarter of an hour later it is refused still")
-	}
-}
-
-// One address is stopped over all accounts, and in a browser that is known only its own failures count.
-func TestAddressesAndBrowsersAreLimited(t *testing.T) {
-	l, now := newLimits(), time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
-	from := buckets.Network(netip.MustParseAddr("2001:db8::1"))
-	passed := 0
-	for i := range 100 {
-		if wait, _ := l.take(accountOf(strings.Repeat("x", i)), from, [32]byte{}, known{}, now); wait == 0 {
-			passed++
-		}
-	}
-	if passed != failuresPerAddress {
-		t.Errorf("%d of 100 accounts could be tried from one address", passed)
-	}
-	who, passed := accountOf("a@aanet.example"), 0
-	for range 100 {
-		if wait, _ := l.take(who, from, [32]byte{1}, known{device: true}, now); wait == 0 {
-			passed++
-		}
-	}
-	if passed != failuresPerDevice {
-		t.Errorf("a known browser could guess %d times", passed)
-	}
-	// What succeeds counts nowhere.
-	other := buckets.Network(netip.MustParseAddr("192.0.2.1"))
-	for range 500 {
-		wait, undo := l.take(who, other, [32]byte{}, known{}, now)
-		if wait != 0 {
-			t.Fatal("logins that succeed are limited")
-		}
-		undo()
-	}
-}
 
 func TestPasswords(t *testing.T) {
 	for password, good := range map[string]bool{

@@ -24,4 +24,4 @@ alter table webhooks add column prompt boolean not null default false;
 update webhooks set prompt = true where failures = 0 and active
    and exists (select 1 from webhook_attempts a where a.workspace_id = webhooks.workspace_id and a.webhook_id = webhooks.webhook_id and a.success);
 
-insert into schema_migration_marks (version) values (12);
+insert into schema_migration_marks (version) values (10);
