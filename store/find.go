@@ -57,8 +57,10 @@ var (
 		{FoundRefund, `with all_ as materialized (select destination, refund_id, workspace_id, requested_at from refunds
 			where lower(destination) = lower($1) and (destination = $1 or destination like '0x%')) select * from all_ order by requested_at desc limit $2`},
 	}
-	byHost = finder{FoundWebhook, `select h.host, h.webhook_id, h.workspace_id, w.created_at from webhook_hosts h join webhooks w using (workspace_id, webhook_id)
-		where h.host = lower($1) and w.deleted_at is null order by h.webhook_id desc limit $2`}
+	// Webhook by webhook, the newest first, or a planner that expects few of them to be alive joins all of a frequent host.
+	byHost = finder{FoundWebhook, `select h.host, h.webhook_id, h.workspace_id, w.created_at from webhook_hosts h cross join lateral (
+			select w.created_at from webhooks w where w.workspace_id = h.workspace_id and w.webhook_id = h.webhook_id and w.deleted_at is null limit 1) w
+		where h.host = lower($1) order by h.webhook_id desc limit $2`}
 	byLabel = finder{FoundWorkspace, `select label, null::uuid, workspace_id, created_at from workspaces
 		where deleted_at is null and lower(label) like lower($1) order by lower(label) using ~<~ limit $2`}
 )

@@ -149,13 +149,16 @@ func sweepStep(ctx context.Context, tx pgx.Tx, state *rollupState) error {
 
 // endPass notes that everything is counted which was committed before the pass began. The hours of changes only rise until
 // the clock is set back: the next pass then looks at all workspaces, or what changes now would lie before the cutoff.
+// Who was active in the month may be every workspace, so those are counted every ten minutes only.
 func endPass(ctx context.Context, tx pgx.Tx, state *rollupState) error {
 	_, err := tx.Exec(ctx, `
 		update rollup_state set started = null, as_of = started,
 		       cutoff = case when date_bin('1 hour', started - $1::interval, 'epoch') >= cutoff then date_bin('1 hour', started - $1::interval, 'epoch') else 'epoch' end,
-		       active_hour = (select count(*) from workspace_rollups where not gone and ts > $2::timestamptz - interval '1 hour'),
-		       active_day = (select count(*) from workspace_rollups where not gone and ts > $2::timestamptz - interval '1 day'),
-		       active_month = (select count(*) from workspace_rollups where not gone and ts > $2::timestamptz - interval '30 days')`,
+		       active_hour = n.hour, active_day = n.day,
+		       active_month = greatest(n.day, case when date_bin('10 minutes', started, 'epoch') = date_bin('10 minutes', as_of, 'epoch') then active_month
+		                                           else (select count(*) from workspace_rollups where not gone and ts > $2::timestamptz - interval '30 days') end)
+		  from (select count(*) as day, count(*) filter (where ts > $2::timestamptz - interval '1 hour') as hour
+		          from workspace_rollups where not gone and ts > $2::timestamptz - interval '1 day') n`,
 		rollupSlack, *state.started)
 	return err
 }

@@ -180,6 +180,9 @@ func TestOverviewIsExactBetweenPasses(t *testing.T) {
 	if o.SlowestHour == nil || *o.SlowestHour != store.AnswerBounds[9] {
 		t.Errorf("99 of 100 within %v", o.SlowestHour)
 	}
+	if o.ActiveHour != 2 || o.ActiveDay != 2 || o.ActiveMonth != 2 {
+		t.Errorf("active were %d, %d, %d", o.ActiveHour, o.ActiveDay, o.ActiveMonth)
+	}
 	if units, spent := o.Log.Total().Units, b.number("select sum(cost)::bigint from activity"); units != spent {
 		t.Errorf("the overview says %d units, the logs %d", units, spent)
 	}
@@ -260,6 +263,16 @@ func TestFind(t *testing.T) {
 		if err != nil || len(found) != 1 || found[0].Kind != want || found[0].Workspace != a.id {
 			t.Errorf("%q finds %v, %v; want a %s", text, found, err, want)
 		}
+	}
+	// Of a frequent host the newest that are not deleted are shown.
+	for i := range store.FoundMax + 5 {
+		id := uuid.Must(uuid.NewV7())
+		a.must(a.call(nil, "register_webhook", "REGISTER_WEBHOOK", 0, []any{id, fmt.Sprint("https://frequent.example/", i), []string{"message"}, 1, []byte{1}, nil, 50, 50, nil}, 0))
+		b.exec(`update webhooks set created_at = now() + $2::integer * interval '1 second', deleted_at = case when $2::integer % 5 = 0 then now() end where webhook_id = $1`, id, i)
+	}
+	found, err := b.Find(t.Context(), "frequent.example")
+	if err != nil || len(found) != store.FoundMax || !slices.IsSortedFunc(found, func(a, b store.Found) int { return b.At.Compare(a.At) }) {
+		t.Errorf("a frequent host: %d %v, %v", len(found), found, err)
 	}
 	for _, garbage := range []string{
 		"", " ", "%", "_", "qz19", "%%%%", "example.com", "7xkxtg2cw87d97txjsdpbd5jbkhetqa83tzrujosgasu", "0x" + fmt.Sprintf("%064x", 254), uuid.NewString(),

@@ -51,7 +51,7 @@ var dashboardFill = []struct{ table, insert string }{
 		  from workspaces w cross join lateral generate_series(1, case when w.seq = $3 then 5000 else 1 end) l where $1 > 0 and $2 > 0`},
 	{"webhooks", `
 		insert into webhooks (workspace_id, webhook_id, url, events, payload_version, secret, active, failures, enabled_at, created_seq, created_at)
-		select ` + dashboardID("0000") + `, ` + dashboardID("0002") + `, 'https://hooks' || i % 5000 || '.example/a', '{message}', 1, '', i % 500 <> 0, case when i % 300 = 0 then 4 else 0 end, now(), 1, now()
+		select ` + dashboardID("0000") + `, ` + dashboardID("0002") + `, 'https://hooks' || case when i % 20 = 0 then '' else (i % 5000)::text end || '.example/a', '{message}', 1, '', i % 500 <> 0, case when i % 300 = 0 then 4 else 0 end, now(), 1, now()
 		  from generate_series(1, $1::int) i where i % 10 = 0 and $2 > 0 and $3 > 0`},
 	{"webhook_hosts", `
 		insert into webhook_hosts (workspace_id, webhook_id, host) select workspace_id, webhook_id, split_part(url, '/', 3) from webhooks where $1 > 0 and $2 > 0 and $3 > 0`},
