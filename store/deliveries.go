@@ -27,9 +27,12 @@ type DueWebhook struct {
 }
 
 // Room says how many webhooks of each standing to look for, and at which hosts not to.
-type Room struct {
-	Prompt, Unproven, Failing int
-	Without                   []string
+type Room struct{ Prompt, Unproven, Failing Look }
+
+// Look is a search for up to Limit webhooks, at all hosts but some.
+type Look struct {
+	Limit   int
+	Without []string
 }
 
 const (
@@ -41,21 +44,23 @@ const (
 // hide no others. The most overdue come first; of unproven ones first one of each workspace. It locks nothing: who serves
 // one is decided by BeginAttempts.
 func (s *Store) DueWebhooks(ctx context.Context, room Room) ([]DueWebhook, error) {
-	if room.Without == nil {
-		room.Without = []string{}
+	for _, look := range []*Look{&room.Prompt, &room.Unproven, &room.Failing} {
+		if look.Without == nil {
+			look.Without = []string{} // no host, where null would be none that is known
+		}
 	}
 	return collect[DueWebhook](ctx, s, `
 		(select `+dueColumns+`, 'prompt', `+dueHost+` from webhooks
-		  where due_at <= (select aanet_now()) and failures = 0 and prompt and `+dueHost+` <> all($4) order by due_at limit $1)
+		  where due_at <= (select aanet_now()) and failures = 0 and prompt and `+dueHost+` <> all($4::text[]) order by due_at limit $1)
 		union all
 		(select `+dueColumns+`, 'unproven', host from (
 		 select `+dueColumns+`, due_at, `+dueHost+` as host, row_number() over (partition by workspace_id order by due_at) as nth from webhooks
-		  where $2 > 0 and due_at <= (select aanet_now()) and failures = 0 and not prompt and `+dueHost+` <> all($4)) u
+		  where $2 > 0 and due_at <= (select aanet_now()) and failures = 0 and not prompt and `+dueHost+` <> all($5::text[])) u
 		  order by nth, due_at limit $2)
 		union all
 		(select `+dueColumns+`, 'failing', `+dueHost+` from webhooks
-		  where due_at <= (select aanet_now()) and failures > 0 and `+dueHost+` <> all($4) order by due_at limit $3)`,
-		room.Prompt, room.Unproven, room.Failing, room.Without)
+		  where due_at <= (select aanet_now()) and failures > 0 and `+dueHost+` <> all($6::text[]) order by due_at limit $3)`,
+		room.Prompt.Limit, room.Unproven.Limit, room.Failing.Limit, room.Prompt.Without, room.Unproven.Without, room.Failing.Without)
 }
 
 // Begin is what BeginAttempts needs.

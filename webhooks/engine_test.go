@@ -254,7 +254,7 @@ func TestABlockedWorkspaceWaits(t *testing.T) {
 	h := w.register(ws, r.URL)
 	ws.Owner.Write(t, "a", "x")
 	ws.Block(t, true)
-	due, err := w.Store.DueWebhooks(t.Context(), store.Room{Prompt: 10, Unproven: 10, Failing: 10})
+	due, err := w.Store.DueWebhooks(t.Context(), lookFor(10))
 	if err != nil || len(due) != 1 {
 		t.Fatalf("%v %v", due, err)
 	}
@@ -296,7 +296,7 @@ func TestDeletingEndsDeliveries(t *testing.T) {
 	gone.Owner.Write(t, "a", "x")
 	gone.Owner.OK(t, "delete_workspace", nil)
 	w.stop(w.deliver(nil))
-	if due, err := w.Store.DueWebhooks(t.Context(), store.Room{Prompt: 10, Unproven: 10, Failing: 10}); err != nil || len(r.got()) != 1 {
+	if due, err := w.Store.DueWebhooks(t.Context(), lookFor(10)); err != nil || len(r.got()) != 1 {
 		t.Errorf("a deleted workspace delivered %d (%v, %v)", len(r.got())-1, due, err)
 	}
 	w.sound()
@@ -351,7 +351,7 @@ func TestWhatADeadWorkerHadBegunIsUnknownAndSentAgain(t *testing.T) {
 	for i := range 3 {
 		ws.Owner.Write(t, fmt.Sprint(i), "x")
 	}
-	due, err := w.Store.DueWebhooks(t.Context(), store.Room{Prompt: 10, Unproven: 10, Failing: 10})
+	due, err := w.Store.DueWebhooks(t.Context(), lookFor(10))
 	if err != nil || len(due) != 1 {
 		t.Fatalf("%v %v", due, err)
 	}

@@ -78,6 +78,8 @@ func (g *Guard) URLFault(address string) string {
 		return "must name a host"
 	case strings.ContainsFunc(host, func(r rune) bool { return r > 127 || r <= ' ' || r == '%' }):
 		return "must write its host in ASCII (an international name in its xn-- form)"
+	case !isHost(host):
+		return "must name a host: a domain, or an address in its usual form"
 	}
 	port := portOf(u)
 	if port < 0 || port != httpsPort && port < openPortMin && !g.exempt(host, port) {
@@ -87,6 +89,26 @@ func (g *Guard) URLFault(address string) string {
 		return "must be a public address"
 	}
 	return ""
+}
+
+// isHost tells whether a host is an address in its usual form, or a domain: labels of letters, digits, hyphens and
+// underscores, of which the last is no number. Some resolvers take 2130706433, 0x7f.1 and 0177.0.0.1 for addresses.
+func isHost(host string) bool {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	const longest, longestLabel = 253, 63
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	labels := strings.Split(host, ".")
+	for _, label := range labels {
+		if label == "" || len(label) > longestLabel || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+			return false
+		}
+	}
+	last := labels[len(labels)-1]
+	digits, hex := strings.CutPrefix(last, "0x")
+	number := strings.Trim(last, "0123456789") == "" || hex && strings.Trim(digits, "0123456789abcdef") == ""
+	return len(host) <= longest && !number
 }
 
 // portOf is the port of an address, 443 when it names none and -1 when it is none.

@@ -195,6 +195,11 @@ func (h hook) state(t testing.TB) map[string]any {
 	return nil
 }
 
+// lookFor is room for so many endpoints of each standing.
+func lookFor(n int) store.Room {
+	return store.Room{Prompt: store.Look{Limit: n}, Unproven: store.Look{Limit: n}, Failing: store.Look{Limit: n}}
+}
+
 // shiftDue makes all that waits of a workspace due now.
 func (w *world) shiftDue(workspace string) {
 	w.t.Helper()

@@ -52,7 +52,7 @@ func TestAnEventThatAloneFailsIsGivenUp(t *testing.T) {
 			t.Fatalf("%d events wait before round %d, %v", n, i, err)
 		}
 		ws.Owner.Write(t, fmt.Sprint("fine", i), "x")
-		due, err := w.Store.DueWebhooks(t.Context(), store.Room{Prompt: 1, Unproven: 1, Failing: 1})
+		due, err := w.Store.DueWebhooks(t.Context(), lookFor(1))
 		if err != nil || len(due) != 1 {
 			t.Fatalf("%v %v", due, err)
 		}
@@ -88,7 +88,7 @@ func TestFailingEndpointsDoNotHideHealthyOnes(t *testing.T) {
 	healthy := w.register(ws, r.URL)
 	ws.Owner.Write(t, "a", "x")
 	storetest.Exec(t, w.DSN, `update webhooks set failures = 3, due_at = due_at - interval '1 minute' where webhook_id <> $1`, healthy.id)
-	due, err := w.Store.DueWebhooks(t.Context(), store.Room{Prompt: 2, Unproven: 2, Failing: 2})
+	due, err := w.Store.DueWebhooks(t.Context(), lookFor(2))
 	found := slices.ContainsFunc(due, func(d store.DueWebhook) bool { return d.Webhook.String() == healthy.id })
 	if err != nil || !found || len(due) != 3 {
 		t.Errorf("%d due, the healthy one among them: %v, %v", len(due), found, err)
@@ -163,15 +163,19 @@ func TestDueWebhooksAreFoundBesideOthers(t *testing.T) {
 	}
 	isMine := func(d store.DueWebhook) bool { return d.Webhook.String() == mine.id }
 	host := strings.TrimPrefix(r.URL, "https://")
-	if got := list(store.Room{Unproven: 2}); len(got) != 2 || !slices.ContainsFunc(got, isMine) || got[0].Host != host {
+	if got := list(store.Room{Unproven: store.Look{Limit: 2}}); len(got) != 2 || !slices.ContainsFunc(got, isMine) || got[0].Host != host {
 		t.Errorf("of two workspaces it finds %+v", got)
 	}
-	if got := list(store.Room{Unproven: 100, Without: []string{host}}); len(got) != 1 || got[0].Host != strings.TrimPrefix(full.URL, "https://") {
+	if got := list(store.Room{Unproven: store.Look{Limit: 100, Without: []string{host}}}); len(got) != 1 || got[0].Host != strings.TrimPrefix(full.URL, "https://") {
 		t.Errorf("at other hosts it finds %+v", got)
 	}
 	storetest.Exec(t, w.DSN, `update webhooks set prompt = true where webhook_id = $1`, mine.id)
-	if got := list(store.Room{Prompt: 1}); len(got) != 1 || !isMine(got[0]) || got[0].Standing != store.Prompt {
+	if got := list(store.Room{Prompt: store.Look{Limit: 1}}); len(got) != 1 || !isMine(got[0]) || got[0].Standing != store.Prompt {
 		t.Errorf("of prompt ones it finds %+v", got)
+	}
+	found, err := w.Store.Find(t.Context(), "127.0.0.1") // in whichever case its address was written
+	if err != nil || !slices.ContainsFunc(found, func(f store.Found) bool { return f.ID != nil && f.ID.String() == mine.id }) {
+		t.Errorf("by its host an operator finds %+v, %v", found, err)
 	}
 	if got := list(store.Room{}); len(got) != 0 {
 		t.Errorf("with room for none it finds %+v", got)

@@ -2,7 +2,6 @@ package webhooks
 
 import (
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -13,7 +12,7 @@ import (
 
 // Shares of the slots, so that whoever does not answer, or not at once, leaves room for all others.
 const (
-	hostShare         = 8 // of the slots one host and port may hold the eighth part
+	hostFraction      = 4 // of the share of those that do not answer at once, for one host and port; half of all slots for those that do
 	workspaceMax      = 8 // slots of one workspace: five active endpoints, and some that were deleted while they were served
 	firstComeFraction = 4 // of a class's share; beyond it each workspace gets one slot only
 	promptWithin      = 2 * time.Second
@@ -27,9 +26,15 @@ type slotTable struct {
 	mu         sync.Mutex
 	busy       map[endpoint]*slot
 	classes    map[store.Standing]int
-	hosts      map[string]int
+	hosts      map[hostStanding]int
 	workspaces map[uuid.UUID]map[store.Standing]int
 	paused     map[endpoint]time.Time // until when they are left alone
+}
+
+// hostStanding is what is counted of a host: those that answer at once do not suffer for the others there.
+type hostStanding struct {
+	host     string
+	standing store.Standing
 }
 
 // slot is taken by an endpoint while it is served.
@@ -44,7 +49,7 @@ type endpoint struct{ workspace, webhook uuid.UUID }
 
 func newSlotTable(size int, now func() time.Time) *slotTable {
 	return &slotTable{
-		size: size, now: now, busy: map[endpoint]*slot{}, classes: map[store.Standing]int{}, hosts: map[string]int{},
+		size: size, now: now, busy: map[endpoint]*slot{}, classes: map[store.Standing]int{}, hosts: map[hostStanding]int{},
 		workspaces: map[uuid.UUID]map[store.Standing]int{}, paused: map[endpoint]time.Time{},
 	}
 }
@@ -74,24 +79,28 @@ func (t *slotTable) contended(standing store.Standing) bool {
 func (t *slotTable) room(most int) (room store.Room) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, r := range []struct {
-		standing store.Standing
-		limit    *int
-	}{{store.Prompt, &room.Prompt}, {store.Unproven, &room.Unproven}, {store.Failing, &room.Failing}} {
-		if !t.full(r.standing) {
-			*r.limit = most
+	looks := map[store.Standing]*store.Look{store.Prompt: &room.Prompt, store.Unproven: &room.Unproven, store.Failing: &room.Failing}
+	for standing, look := range looks {
+		if !t.full(standing) {
+			look.Limit = most
 		}
 	}
-	for host, n := range t.hosts {
-		if n >= t.hostMax() {
-			room.Without = append(room.Without, host)
+	for at, n := range t.hosts {
+		if n >= t.hostMax(at.standing) {
+			look := looks[at.standing]
+			look.Without = append(look.Without, at.host)
 		}
 	}
-	slices.Sort(room.Without)
 	return room
 }
 
-func (t *slotTable) hostMax() int { return max(t.size/hostShare, 1) }
+// hostMax is how many slots one host may hold of a standing.
+func (t *slotTable) hostMax(standing store.Standing) int {
+	if standing == store.Prompt {
+		return max(t.size/2, 1)
+	}
+	return max(t.shareOf(standing)/hostFraction, 1)
+}
 
 // take reserves a slot for an endpoint that is due. False: it has one, must wait, or others come first.
 func (t *slotTable) take(d store.DueWebhook) bool {
@@ -113,21 +122,24 @@ func (t *slotTable) take(d store.DueWebhook) bool {
 		all += n
 	}
 	switch {
-	case t.full(d.Standing), t.hosts[d.Host] >= t.hostMax(), all >= workspaceMax:
+	case t.full(d.Standing), t.hosts[hostStanding{d.Host, d.Standing}] >= t.hostMax(d.Standing), all >= workspaceMax:
 		return false
 	case d.Standing != store.Prompt && held[d.Standing] > 0 && t.contended(d.Standing):
 		return false
 	}
 	own := &slot{standing: d.Standing, host: d.Host}
 	t.busy[at] = own
-	t.hosts[d.Host]++
-	t.count(d.Workspace, d.Standing, 1)
+	t.count(d.Workspace, own, 1)
 	return true
 }
 
-// count changes what a workspace holds of a standing.
-func (t *slotTable) count(workspace uuid.UUID, standing store.Standing, by int) {
+// count changes what is held by a slot's standing, host and workspace.
+func (t *slotTable) count(workspace uuid.UUID, own *slot, by int) {
+	standing, host := own.standing, hostStanding{own.host, own.standing}
 	t.classes[standing] += by
+	if t.hosts[host] += by; t.hosts[host] == 0 {
+		delete(t.hosts, host)
+	}
 	held := t.workspaces[workspace]
 	if held == nil {
 		held = map[store.Standing]int{}
@@ -152,9 +164,9 @@ func (t *slotTable) answered(at endpoint, prompt bool) (on bool) {
 		standing = store.Prompt
 	}
 	if own.standing != standing {
-		t.count(at.workspace, own.standing, -1)
-		t.count(at.workspace, standing, 1)
+		t.count(at.workspace, own, -1)
 		own.standing = standing
+		t.count(at.workspace, own, 1)
 	}
 	return prompt || !t.contended(standing)
 }
@@ -169,12 +181,9 @@ func (t *slotTable) give(at endpoint, pause time.Duration) (look bool) {
 	for _, n := range t.workspaces[at.workspace] {
 		held += n
 	}
-	look = own.again || t.full(own.standing) || t.hosts[own.host] >= t.hostMax() || held >= workspaceMax || t.contended(own.standing)
+	look = own.again || t.full(own.standing) || t.hosts[hostStanding{own.host, own.standing}] >= t.hostMax(own.standing) || held >= workspaceMax || t.contended(own.standing)
 	delete(t.busy, at)
-	t.count(at.workspace, own.standing, -1)
-	if t.hosts[own.host]--; t.hosts[own.host] == 0 {
-		delete(t.hosts, own.host)
-	}
+	t.count(at.workspace, own, -1)
 	if pause > 0 {
 		now := t.now()
 		maps.DeleteFunc(t.paused, func(_ endpoint, until time.Time) bool { return until.Before(now) })

@@ -50,10 +50,10 @@ func TestWhoeverDoesNotAnswerLeavesRoom(t *testing.T) {
 			t.Errorf("a thousand %s endpoints hold %d slots of 128, want %d", c.standing, n, c.most)
 		}
 		room := table.room(500)
-		if want := c.standing != store.Prompt; (room.Prompt == 500) != want {
-			t.Errorf("beside %s ones it looks for %d prompt ones", c.standing, room.Prompt)
+		if want := c.standing != store.Prompt; (room.Prompt.Limit == 500) != want {
+			t.Errorf("beside %s ones it looks for %d prompt ones", c.standing, room.Prompt.Limit)
 		}
-		if c.standing == store.Unproven && room.Unproven != 0 || c.standing == store.Failing && room.Failing != 0 {
+		if c.standing == store.Unproven && room.Unproven.Limit != 0 || c.standing == store.Failing && room.Failing.Limit != 0 {
 			t.Errorf("full of %s ones it looks for %+v", c.standing, room)
 		}
 	}
@@ -79,19 +79,28 @@ func TestFreshBlackHolesLeaveRoomForAFreshEndpoint(t *testing.T) {
 
 func TestOneHostHoldsAPart(t *testing.T) {
 	table := newTable(128)
-	for _, standing := range []store.Standing{store.Prompt, store.Unproven, store.Failing} {
-		for range 50 {
+	crowd := func(standing store.Standing) {
+		t.Helper()
+		for range 100 {
 			table.take(due(uuid.New(), standing, "one.example"))
 		}
 	}
-	if n := table.serving(); n != 16 {
-		t.Errorf("one host holds %d slots of 128", n)
+	crowd(store.Unproven)
+	crowd(store.Failing)
+	if n := table.serving(); n != 16+8 {
+		t.Errorf("those of one host that do not answer hold %d slots of 128", n)
 	}
-	if room := table.room(500); len(room.Without) != 1 || room.Without[0] != "one.example" {
+	if room := table.room(500); len(room.Prompt.Without) != 0 || len(room.Unproven.Without) != 1 || room.Failing.Without[0] != "one.example" {
 		t.Errorf("it looks for %+v", room)
 	}
-	if !table.take(due(uuid.New(), store.Prompt, "two.example")) {
-		t.Error("another host gets none")
+	crowd(store.Prompt) // who answers there at once does not suffer for the others
+	if n := table.serving(); n != 16+8+64 {
+		t.Errorf("one host holds %d slots of 128", n)
+	}
+	for _, standing := range []store.Standing{store.Prompt, store.Unproven, store.Failing} {
+		if !table.take(due(uuid.New(), standing, "two.example")) {
+			t.Errorf("another host gets no slot for a %s one", standing)
+		}
 	}
 }
 

@@ -21,7 +21,7 @@ begin
         insert into webhooks (workspace_id, webhook_id, url, events, payload_version, secret, balance_low_units, low_armed, enabled_at, created_seq, created_at)
         values (p_workspace, p_webhook, p_url, p_events, p_version, p_secret, p_low, coalesce(p_low <= (a.t).balance, false), a.ts, a.seq, a.ts);
         insert into webhook_hosts (workspace_id, webhook_id, host)
-        values (p_workspace, p_webhook, lower(coalesce(substring(p_url from '^https?://([^/:?#]+)'), p_url)));
+        values (p_workspace, p_webhook, lower(coalesce(substring(p_url from '^[^/]*//(\[[^]]*\]|[^/:?#]+)'), p_url)));
         a.t.webhooks := (a.t).webhooks + 1;
         if p_low <= (a.t).balance then
             a.t.low_at := greatest((a.t).low_at, p_low);
