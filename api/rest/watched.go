@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	// unreadTime is how long a client that was answered before its whole body came may go on sending it.
+	// A client that was answered before its whole body came may go on sending it for unreadTime and unreadMax bytes.
 	unreadTime = 5 * time.Second
+	unreadMax  = 64 << 20
 	// bodiesBytesMax is what the bodies of all requests under way may hold in bytes, but for smallBody of each:
 	// without a bound a hundred strangers who stop before the end of theirs would hold gigabytes, as the heap grows to several times what is in use.
 	bodiesBytesMax = 128 << 20
@@ -64,9 +65,9 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 // that it returns.
 //
 // It also bounds what net/http does for the sake of the next request: it waits without end for the rest of a
-// body that nobody read, before it sends the answer and again after it. Instead the answer goes out at once
-// and says that the connection closes; the client may send the rest for a while, so that it finds the answer
-// and no broken connection.
+// body that nobody read, before it sends the answer and again after it, or cuts off a client that has much to
+// send. Instead the answer goes out at once and says that the connection closes; what the client still sends is
+// read and thrown away for a while, so that it finds the answer and no broken connection.
 func watchBody(c echo.Context, all *room, wait time.Duration) (done func()) {
 	r := c.Request()
 	if r.Body == nil || r.ContentLength == 0 {
@@ -76,14 +77,20 @@ func watchBody(c echo.Context, all *room, wait time.Duration) (done func()) {
 	watched := r.WithContext(r.Context()) // a copy: net/http looks at the body of its own
 	watched.Body = body
 	c.SetRequest(watched)
-	answer := c.Response()
+	answer, unread := c.Response(), false
+	connection := http.NewResponseController(answer.Writer)
 	answer.Before(func() {
 		if body.ended {
 			return
 		}
+		unread = true
 		answer.Header().Set("Connection", "close")
-		connection := http.NewResponseController(answer.Writer)
 		time.AfterFunc(wait, func() { _ = connection.SetReadDeadline(time.Unix(1, 0)) })
 	})
-	return func() { all.left.Add(body.taken) }
+	return func() {
+		all.left.Add(body.taken)
+		if unread && (body.read > 0 || r.Header.Get("Expect") == "") && connection.Flush() == nil {
+			_, _ = io.CopyN(io.Discard, r.Body, unreadMax) // whoever waits to be asked for the body sends none
+		}
+	}
 }

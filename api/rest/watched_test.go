@@ -3,6 +3,7 @@ package rest
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -68,6 +69,43 @@ func TestUnreadBodies(t *testing.T) {
 			if _, err := reader.ReadByte(); err != io.EOF {
 				t.Errorf("%q: the connection is not closed: %v", request, err)
 			}
+		}
+		connection.Close()
+	}
+}
+
+// TestUnreadLargeBodies: a client that sends all it has before it looks for the answer finds it.
+func TestUnreadLargeBodies(t *testing.T) {
+	e := echo.New()
+	e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			defer watchBody(c, newRoom(0), time.Minute)()
+			return next(c)
+		}
+	})
+	e.POST("/", func(c echo.Context) error { return c.String(http.StatusRequestEntityTooLarge, "no") })
+	server := httptest.NewServer(e)
+	defer server.Close()
+	const size = 32 << 20 // more than the buffers of any connection
+	part := strings.Repeat(" ", 1<<20)
+	for _, framing := range []string{fmt.Sprintf("Content-Length: %d\r\n\r\n", size), "Transfer-Encoding: chunked\r\n\r\n2000000\r\n"} {
+		connection, err := net.Dial("tcp", server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = io.WriteString(connection, "POST / HTTP/1.1\r\nHost: x\r\n"+framing)
+		for sent := 0; sent < size && err == nil; sent += len(part) {
+			_, err = io.WriteString(connection, part)
+		}
+		if err == nil && strings.Contains(framing, "chunked") {
+			_, err = io.WriteString(connection, "\r\n0\r\n\r\n")
+		}
+		if err != nil {
+			t.Fatalf("%.30q: the body was not taken: %v", framing, err)
+		}
+		answer, err := io.ReadAll(connection)
+		if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 413") || !strings.Contains(string(answer), "no") {
+			t.Errorf("%.30q: %q, %v", framing, answer, err)
 		}
 		connection.Close()
 	}
