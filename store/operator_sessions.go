@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -33,11 +34,16 @@ type Login struct {
 }
 
 // OpenSession begins a session, remembers the browser and the network, and forgets sessions that are over. now is the
-// caller's clock, as in the other functions of sessions.
+// caller's clock, as in the other functions of sessions. ErrPasswordChanged: the operator as he was read has another
+// password now, or is disabled; whoever did that has ended his sessions, and this one would stay.
 func (s *Store) OpenSession(ctx context.Context, act Act, l Login, now time.Time, idle time.Duration) error {
 	return s.audited(ctx, act, func(tx pgx.Tx) (entry, error) {
 		var batch pgx.Batch
 		operator := l.Session.Operator.ID
+		tag, err := tx.Exec(ctx, `select from operators where operator_id = $1 and password_hash = $2 and disabled_at is null for update`, operator, l.Session.Operator.PasswordHash)
+		if err != nil || tag.RowsAffected() == 0 {
+			return entry{}, cmp.Or(err, ErrPasswordChanged)
+		}
 		batch.Queue(`delete from operator_sessions where expires_at <= $1 or last_seen_at <= $2`, now, now.Add(-idle))
 		batch.Queue(`insert into operator_sessions (token_hash, operator_id, created_at, last_seen_at, expires_at, address)
 			values ($1, $2, $3, $3, $4, $5)`, l.Session.TokenHash, operator, now, l.Session.ExpiresAt, l.Session.Address)

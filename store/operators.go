@@ -39,6 +39,8 @@ var (
 	ErrNoOperator = errors.New("no such operator")
 	// ErrOperatorExists: an operator has this email address, in whatever case.
 	ErrOperatorExists = errors.New("an operator with this email address exists already")
+	// ErrPasswordChanged: the operator has another password than the one that was checked, or is disabled.
+	ErrPasswordChanged = errors.New("the password was changed meanwhile")
 	// ErrLastAdmin: nobody would be left who can manage operators.
 	ErrLastAdmin = errors.New("this is the last admin who is not disabled")
 )
@@ -117,15 +119,26 @@ func (s *Store) EnableOperator(ctx context.Context, act Act, id uuid.UUID) error
 	}, `update operators set disabled_at = null where operator_id = $1`)
 }
 
-// SetOperatorPassword replaces the hash of a password and ends all sessions of the operator but the one given (nil:
-// all of them). Error: ErrNoOperator.
-func (s *Store) SetOperatorPassword(ctx context.Context, act Act, id uuid.UUID, hash string, except []byte) error {
-	if except == nil {
-		except = []byte{}
-	}
+// SetOperatorPassword replaces the hash of a password and ends all sessions of the operator. Error: ErrNoOperator.
+func (s *Store) SetOperatorPassword(ctx context.Context, act Act, id uuid.UUID, hash string) error {
 	return s.changeOperator(ctx, act, id, "operator.password", func(*Operator) bool { return true },
-		`with ended as (delete from operator_sessions where operator_id = $1 and token_hash <> $3)
-		update operators set password_hash = $2 where operator_id = $1`, hash, except)
+		`with ended as (delete from operator_sessions where operator_id = $1)
+		update operators set password_hash = $2 where operator_id = $1`, hash)
+}
+
+// ChangeOwnPassword does the same in the name of the operator himself, who has shown that he knows the password that
+// hashes to former, and keeps his session of this token. Errors: ErrNoOperator, ErrPasswordChanged.
+func (s *Store) ChangeOwnPassword(ctx context.Context, act Act, id uuid.UUID, former, hash string, tokenHash []byte) error {
+	knew := false
+	err := s.changeOperator(ctx, act, id, "operator.password", func(o *Operator) bool {
+		knew = o.PasswordHash == former && o.DisabledAt == nil
+		return knew
+	}, `with ended as (delete from operator_sessions where operator_id = $1 and token_hash <> $3)
+		update operators set password_hash = $2 where operator_id = $1`, hash, tokenHash)
+	if err == nil && !knew {
+		err = ErrPasswordChanged
+	}
+	return err
 }
 
 // changeOperator makes one change; change tells how the operator is after it, and whether that differs. A change that
@@ -170,7 +183,7 @@ func (s *Store) changeOperator(ctx context.Context, act Act, id uuid.UUID, actio
 
 // auditedError keeps refusals as they are and explains the database's own failures.
 func auditedError(err error) error {
-	for _, refusal := range []error{ErrNoOperator, ErrOperatorExists, ErrLastAdmin, ErrNoFeedback} {
+	for _, refusal := range []error{ErrNoOperator, ErrOperatorExists, ErrLastAdmin, ErrPasswordChanged, ErrNoFeedback} {
 		if errors.Is(err, refusal) {
 			return refusal
 		}

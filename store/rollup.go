@@ -24,6 +24,8 @@ const (
 	rollupRows  = 10_000          // log rows that one step counts
 	rollupSlack = time.Hour       // longer than any transaction of a call may stay open after it wrote changed_hour
 	rollupWait  = 3 * time.Second // for another process's step
+
+	rollupLongest = 20 * time.Second // for the end of a pass: below the job's time
 )
 
 // rollupState is where the pass is.
@@ -151,7 +153,11 @@ func sweepStep(ctx context.Context, tx pgx.Tx, state *rollupState) error {
 // the clock is set back: the next pass then looks at all workspaces, or what changes now would lie before the cutoff.
 // Who was active in the month may be every workspace, so those are counted every ten minutes only.
 func endPass(ctx context.Context, tx pgx.Tx, state *rollupState) error {
-	_, err := tx.Exec(ctx, `
+	_, err := tx.Exec(ctx, fmt.Sprintf("set local statement_timeout = %d", rollupLongest.Milliseconds()))
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `
 		update rollup_state set started = null, as_of = started,
 		       cutoff = case when date_bin('1 hour', started - $1::interval, 'epoch') >= cutoff then date_bin('1 hour', started - $1::interval, 'epoch') else 'epoch' end,
 		       active_hour = n.hour, active_day = n.day,

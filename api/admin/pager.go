@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"net/url"
@@ -28,6 +29,9 @@ const afterParameter = "after"
 // so the page is the first.
 func (v *visit) after(key any) bool {
 	text, err := base64.RawURLEncoding.DecodeString(v.r.URL.Query().Get(afterParameter))
+	if bytes.Contains(text, []byte(`\u0000`)) { // no text in the database has it, and it takes none
+		return false
+	}
 	return err == nil && len(text) > 0 && json.Unmarshal(text, key) == nil
 }
 

@@ -172,7 +172,7 @@ func TestListsArePagedCompletely(t *testing.T) {
 			t.Errorf("%s shows %d rows, %d of them different; want %d", path, all, different, rows)
 		}
 	}
-	for _, forged := range []string{"x", "bnVsbA", "IngiOg", "eyJJRCI6MX0", strings.Repeat("A", 2000)} {
+	for _, forged := range []string{"x", "bnVsbA", "IngiOg", "eyJJRCI6MX0", "ImFcdTAwMDAi", strings.Repeat("A", 2000)} {
 		for _, list := range []string{"/keys", "/locks", "/files", "/money", "/activity"} {
 			if p := b.get(here + list + "?after=" + forged); p.status != http.StatusOK {
 				t.Errorf("%s after %q: %d", list, forged, p.status)

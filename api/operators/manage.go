@@ -66,7 +66,7 @@ func (s *Service) SetPassword(ctx context.Context, act store.Act, id uuid.UUID, 
 	if err != nil {
 		return err
 	}
-	return s.store.SetOperatorPassword(ctx, act, id, hash, nil)
+	return s.store.SetOperatorPassword(ctx, act, id, hash)
 }
 
 // ChangePassword replaces an operator's own password, which he has to know, and ends his sessions but the one of the
@@ -91,7 +91,11 @@ func (s *Service) ChangePassword(ctx context.Context, act store.Act, o store.Ope
 		return err
 	}
 	keep := hashOf(token)
-	return s.store.SetOperatorPassword(ctx, act, o.ID, hash, keep[:])
+	err = s.store.ChangeOwnPassword(ctx, act, o.ID, o.PasswordHash, hash, keep[:])
+	if errors.Is(err, store.ErrPasswordChanged) {
+		return ErrWrongLogin
+	}
+	return err
 }
 
 func (s *Service) hashNew(ctx context.Context, password string) (string, error) {

@@ -129,6 +129,9 @@ func (s *Service) open(ctx context.Context, o store.Operator, from netip.Addr, n
 		Session:    store.Session{TokenHash: tokenHash[:], ExpiresAt: t.ExpiresAt, Address: from.String(), Operator: o},
 		DeviceHash: deviceHash[:], Network: network.String(),
 	}, now, SessionIdle)
+	if errors.Is(err, store.ErrPasswordChanged) {
+		return Ticket{}, ErrWrongLogin
+	}
 	if err != nil {
 		return Ticket{}, fmt.Errorf("open a session: %w", err)
 	}
