@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -77,7 +76,7 @@ func (d *door) serve(w *answerWriter, r *http.Request, in *inbound) {
 		w.rpcError(http.StatusNotFound, &rpcFault{codeMethodNotFound, "Method not found: nothing can be subscribed to here."})
 		return
 	}
-	in.size, in.bearer, in.address = len(body), bearerOf(r.Header), d.options.ClientAddr(r)
+	in.size, in.bearer, in.address = len(body), api.BearerKey(r.Header), d.options.ClientAddr(r)
 	in.streams = in.streamed() && negotiate.Weight(r.Header.Get("Accept"), "text/event-stream") > 0
 	r = r.WithContext(context.WithValue(r.Context(), inboundKey{}, in))
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(in.message)), int64(len(in.message))
@@ -121,20 +120,6 @@ func (d *door) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *api.Re
 		return nil, api.Refuse(api.Malformed)
 	}
 	return body, nil
-}
-
-// bearerOf is the key in the Authorization header: one header, the scheme in any case, one space. Anything else is
-// no key.
-func bearerOf(h http.Header) string {
-	values := h.Values("Authorization")
-	if len(values) != 1 {
-		return ""
-	}
-	scheme, key, _ := strings.Cut(values[0], " ")
-	if !strings.EqualFold(scheme, "Bearer") {
-		return ""
-	}
-	return key
 }
 
 // peerAddr is the other end of the connection.
