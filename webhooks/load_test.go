@@ -134,7 +134,7 @@ func TestDeliveriesBesideEverythingElse(t *testing.T) {
 	}
 	good := w.receiver(nil)
 	bad := w.receiver(func(_ int, rw http.ResponseWriter) { rw.WriteHeader([]int{200, 500, 503, 410}[rand.IntN(4)]) })
-	until := time.Now().Add(6 * time.Second)
+	until := time.Now().Add(3 * time.Second)
 	var all sync.WaitGroup
 	for range 4 {
 		ws := w.Workspace(t, 1_000_000)

@@ -10,6 +10,7 @@ import (
 
 // Answers kept for repeats go after a day; a repeat gets none of them.
 func TestOldAnswersAreForgotten(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, true, time.Hour)
 	n := w.paying()
 	for i := range 4 {

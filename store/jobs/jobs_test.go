@@ -209,6 +209,7 @@ func TestMigrateByManyAtOnce(t *testing.T) {
 
 // A trial ends under its writers: they see success, then UNAUTHENTICATED, and nobody else sees anything.
 func TestSweepingBesideTraffic(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, true, 800*time.Millisecond)
 	paying := w.paying()
 	write, lock, renew, send := operation(t, "write_file"), operation(t, "acquire_lock"), operation(t, "renew_lock"), operation(t, "send_message")
@@ -268,6 +269,7 @@ func TestSweepingBesideTraffic(t *testing.T) {
 
 // Two processes share the work; when the one that plans it leaves, the other goes on.
 func TestTwoAtOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, true, time.Millisecond)
 	first, _ := w.work(), w.work()
 	for range 40 {
@@ -291,6 +293,7 @@ func TestTwoAtOnce(t *testing.T) {
 
 // What webhooks no longer need goes; what they need stays.
 func TestWebhooksAreTidied(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, true, time.Hour)
 	n := w.paying()
 	var ids [3]string

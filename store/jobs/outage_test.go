@@ -11,6 +11,7 @@ import (
 )
 
 func TestStartBeforeTheDatabase(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, false, time.Millisecond)
 	w.trial()
 	w.takeAway()
@@ -29,6 +30,7 @@ func TestStartBeforeTheDatabase(t *testing.T) {
 }
 
 func TestDatabaseAwayForAWhile(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, true, time.Millisecond)
 	w.work()
 	w.trial()
