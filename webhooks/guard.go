@@ -142,7 +142,9 @@ func (g *Guard) AddressFault(ctx context.Context, address string) string {
 	if err != nil || len(ips) == 0 {
 		return "names a host that does not resolve"
 	}
-	if !slices.ContainsFunc(ips, func(ip netip.Addr) bool { return !g.passes(ip) }) {
+	blocked := func(ip netip.Addr) bool { return !g.passes(ip) }
+	// One that the operator allowed is enough: localhost often leads to ::1 too, which no dial will take.
+	if !slices.ContainsFunc(ips, blocked) || slices.ContainsFunc(ips, g.allowed) {
 		return ""
 	}
 	return "must name a host with public addresses only"
@@ -158,8 +160,7 @@ func (g *Guard) passes(ip netip.Addr) bool {
 	if ip.Zone() != "" {
 		return false
 	}
-	ip = ip.Unmap()
-	if slices.ContainsFunc(g.options.Prefixes, func(p netip.Prefix) bool { return p.Contains(ip) }) {
+	if ip = ip.Unmap(); g.allowed(ip) {
 		return true
 	}
 	network := "tcp4"
@@ -167,6 +168,12 @@ func (g *Guard) passes(ip netip.Addr) bool {
 		network = "tcp6"
 	}
 	return g.public.Safe(network, netip.AddrPortFrom(ip, httpsPort).String(), nil) == nil
+}
+
+// allowed tells whether the operator allowed the network of an address.
+func (g *Guard) allowed(ip netip.Addr) bool {
+	ip = ip.Unmap()
+	return slices.ContainsFunc(g.options.Prefixes, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
 // dial connects to host:port. The address that the name leads to at this very moment is checked, so a

@@ -129,7 +129,7 @@ func FuzzURLFault(f *testing.F) {
 	})
 }
 
-// names is a resolver whose answers the test sets: host to address.
+// names is a resolver whose answers the test sets: host to addresses, separated by blanks.
 func names(t *testing.T, address func(host string) string) *net.Resolver {
 	t.Helper()
 	server, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -150,11 +150,18 @@ func names(t *testing.T, address func(host string) string) *net.Resolver {
 			}
 			q := m.Questions[0]
 			m.Response, m.Additionals = true, nil
-			ip, err := netip.ParseAddr(address(strings.TrimSuffix(q.Name.String(), ".")))
-			if err == nil && q.Type == dnsmessage.TypeA {
-				m.Answers = []dnsmessage.Resource{{Header: dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class}, Body: &dnsmessage.AResource{A: ip.As4()}}}
-			} else if err != nil {
+			all := strings.Fields(address(strings.TrimSuffix(q.Name.String(), ".")))
+			if len(all) == 0 {
 				m.RCode = dnsmessage.RCodeNameError
+			}
+			for _, text := range all {
+				ip, header := netip.MustParseAddr(text), dnsmessage.ResourceHeader{Name: q.Name, Class: q.Class}
+				switch {
+				case ip.Is4() && q.Type == dnsmessage.TypeA:
+					m.Answers = append(m.Answers, dnsmessage.Resource{Header: header, Body: &dnsmessage.AResource{A: ip.As4()}})
+				case ip.Is6() && q.Type == dnsmessage.TypeAAAA:
+					m.Answers = append(m.Answers, dnsmessage.Resource{Header: header, Body: &dnsmessage.AAAAResource{AAAA: ip.As16()}})
+				}
 			}
 			if out, err := m.Pack(); err == nil {
 				_, _ = server.WriteTo(out, from)
@@ -209,6 +216,18 @@ func TestNamesAreResolvedAtRegistrationAndAgainAtEachDial(t *testing.T) {
 	}
 	if got := newSender(g, roots, patience).send(t.Context(), "https://none.test/", http.Header{}, nil); got.fault != "the host does not resolve" {
 		t.Errorf("an unknown name: %+v", got)
+	}
+	// A name that leads to several addresses: one private one is too many, unless the operator allowed one of them.
+	several := GuardOptions{Resolver: names(t, func(string) string { return "93.184.216.34 127.0.0.1 ::1" })}
+	if fault := NewGuard(several).AddressFault(t.Context(), "https://several.test/"); !strings.Contains(fault, "public") {
+		t.Errorf("one of several addresses is private: %q", fault)
+	}
+	several = GuardOptions{Resolver: names(t, func(string) string { return "::1 127.0.0.1" }), Prefixes: loopback().Prefixes}
+	if fault := NewGuard(several).AddressFault(t.Context(), "https://several.test/"); fault != "" {
+		t.Errorf("the operator allowed one of two: %q", fault)
+	}
+	if got := newSender(NewGuard(several), roots, patience).send(t.Context(), "https://several.test:"+port, http.Header{}, nil); got.fault != "the certificate is not valid" {
+		t.Errorf("the allowed one is not the one that is reached: %+v", got)
 	}
 	options.HostPorts = []string{"rebind.test:" + port}
 	if got := newSender(NewGuard(options), roots, patience).send(t.Context(), "https://rebind.test:"+port, http.Header{}, nil); !got.ok() {

@@ -163,6 +163,9 @@ func (p *Proof) readEVM(payload jsontext.Value) error {
 	if !evmAddress.MatchString(a.From) || !evmAddress.MatchString(a.To) {
 		return invalid("address", "from and to must be addresses")
 	}
+	if strings.Trim(a.From[2:], "0") == "" { // what a broken signature recovers to
+		return invalid("address", "nobody can pay from the zero address")
+	}
 	for _, number := range []string{a.Value, a.ValidAfter, a.ValidBefore} {
 		if !isDecimal(number) {
 			return invalid("number", "value, validAfter and validBefore must be decimal strings")

@@ -75,6 +75,7 @@ func TestFaultyAuthorizations(t *testing.T) {
 		{"no 0x", "from", strings.Repeat("1", 40), "address"},
 		{"short address", "to", "0x1234", "address"},
 		{"a name", "from", "vitalik.eth", "address"},
+		{"from nobody", "from", "0x" + strings.Repeat("0", 40), "address"},
 		{"hex value", "value", "0xf4240", "number"},
 		{"padded value", "value", "01000000", "number"},
 		{"negative value", "value", "-1000000", "number"},
