@@ -171,3 +171,36 @@ func TestLimitsForgive(t *testing.T) {
 		t.Errorf("%s rows are kept", rows)
 	}
 }
+
+// Strangers who have all the turns for checking passwords keep nobody out who was here before, nor who is logged in.
+func TestStrangersTakeNoTurnOfOurs(t *testing.T) {
+	s := startReplicas(t).both[0]
+	const email, password = "a@aanet.example", "correct horse battery"
+	act := store.Act{By: "cli:test"}
+	o, err := s.Create(t.Context(), act, NewOperator{Email: email, Password: password, Role: store.RoleAdmin})
+	if err != nil {
+		t.Fatal(err)
+	}
+	login := func(device string, from string) (Ticket, error) {
+		return s.Login(t.Context(), Attempt{Email: email, Password: password, Device: device, Address: netip.MustParseAddr(from)})
+	}
+	first, err := login("", "192.0.2.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range cap(s.strangers.waiting) {
+		s.strangers.waiting <- struct{}{}
+	}
+	if _, err := login("", "192.0.2.2"); !errors.Is(err, ErrBusy) {
+		t.Errorf("from anywhere: %v", err)
+	}
+	if _, err := login("", "192.0.2.1"); err != nil {
+		t.Errorf("from the network of a former login: %v", err)
+	}
+	if _, err := login(first.Device, "192.0.2.3"); err != nil {
+		t.Errorf("in the browser of a former login: %v", err)
+	}
+	if err := s.SetPassword(t.Context(), act, o.ID, "another long password"); err != nil {
+		t.Errorf("a new password: %v", err)
+	}
+}

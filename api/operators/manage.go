@@ -76,7 +76,7 @@ func (s *Service) ChangePassword(ctx context.Context, act store.Act, o store.Ope
 	if err != nil {
 		return err
 	}
-	same, err := s.kiln.matches(ctx, old, o.PasswordHash)
+	same, err := s.ours.matches(ctx, old, o.PasswordHash)
 	if err != nil || same {
 		err = errors.Join(err, undo())
 	}
@@ -102,7 +102,7 @@ func (s *Service) hashNew(ctx context.Context, password string) (string, error) 
 	if fault := PasswordFault(password); fault != "" {
 		return "", &InputError{"password", fault}
 	}
-	return s.kiln.hash(ctx, password)
+	return s.ours.hash(ctx, password)
 }
 
 // emailFault says what is wrong with an email address; empty: nothing.

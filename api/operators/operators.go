@@ -52,14 +52,15 @@ func (e *InputError) Error() string { return e.Field + ": " + e.Fault }
 
 // Service logs operators in and manages them. It may be used by several goroutines.
 type Service struct {
-	store *store.Store
-	now   func() time.Time
-	kiln  kiln
+	store     *store.Store
+	now       func() time.Time
+	strangers kiln // for logins from anywhere
+	ours      kiln // for who is logged in, or was: however many strangers try, these wait for none of them
 }
 
 // New makes the service. now is the clock of sessions and limits.
 func New(s *store.Store, now func() time.Time) *Service {
-	return &Service{store: s, now: now, kiln: newKiln()}
+	return &Service{store: s, now: now, strangers: newKiln(), ours: newKiln()}
 }
 
 // Attempt is what somebody sends who wants to log in.
@@ -96,7 +97,11 @@ func (s *Service) Login(ctx context.Context, a Attempt) (Ticket, error) {
 	if err != nil {
 		return Ticket{}, err
 	}
-	same, err := s.kiln.matches(ctx, a.Password, o.PasswordHash)
+	kiln := s.strangers
+	if k.device || k.place {
+		kiln = s.ours
+	}
+	same, err := kiln.matches(ctx, a.Password, o.PasswordHash)
 	if err == nil && (!same || o.DisabledAt != nil || o.ID == uuid.Nil) {
 		return Ticket{}, ErrWrongLogin
 	}
