@@ -36,6 +36,8 @@ func TestSettle(t *testing.T) {
 	}
 }
 
+const settledRest = `"transaction":"0x1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f1f","network":"eip155:8453"}`
+
 // The matrix: whatever came back, the request went out once, to one facilitator, and only a clean success is one.
 func TestEverythingButACleanSuccessIsUnknown(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -62,6 +64,10 @@ func TestEverythingButACleanSuccessIsUnknown(t *testing.T) {
 		"no transaction":     {facilitatortest.EmptyTransaction, "reported as settled without a transaction", false},
 		"another network":    {facilitatortest.WrongNetwork, "reported as settled on another network", true},
 		"no hash":            {facilitatortest.NoHash, "reported as settled with something that is no transaction", true},
+		"zeros":              {facilitatortest.SettledBut("transaction", "0x"+strings.Repeat("0", 64)), "reported as settled with something that is no transaction", true},
+		"said twice":         {facilitatortest.Text(`{"success":false,"success":true,` + settledRest), "an answer that is not x402", false},
+		"in another case":    {facilitatortest.Text(`{"success":false,"Success":true,` + settledRest), "an answer that is not x402", false},
+		"two answers":        {facilitatortest.Text(`{"success":true,` + settledRest + `{"success":true,` + settledRest), "an answer that is not x402", false},
 		"less":               {facilitatortest.SettledBut("amount", "999999"), "reported as settled with another amount", true},
 		"more":               {facilitatortest.SettledBut("amount", "10000000"), "reported as settled with another amount", true},
 		"in dollars":         {facilitatortest.SettledBut("amount", "1.00"), "reported as settled with another amount", true},

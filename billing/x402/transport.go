@@ -1,7 +1,9 @@
 package x402
 
 import (
+	"bytes"
 	"context"
+	stdjson "encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +17,9 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // answerLimit is the most that is read of a facilitator's answer, in bytes.
@@ -108,8 +113,50 @@ func (c *courier) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	n.status.Store(int32(answer.StatusCode))
 	answer.Header.Del("Extension-Responses") // the SDK writes it to the process's log
-	answer.Body = &limitedBody{answer.Body, answerLimit}
+	answer.Body = oneMeaning(&limitedBody{answer.Body, answerLimit})
 	return answer, nil
+}
+
+// fields are what is read of an answer, in the one spelling that counts.
+var fields = []string{
+	"isValid", "invalidReason", "invalidMessage", "payer", "success", "errorReason", "errorMessage", "transaction", "network", "amount",
+	"kinds", "extensions", "signers",
+}
+
+var errTwoMeanings = errors.New("an answer that says a thing twice")
+
+// oneMeaning reads an answer whole, and fails where it could be read in two ways: the SDK takes the last of repeated
+// names, in whatever case they are.
+func oneMeaning(body io.ReadCloser) io.ReadCloser {
+	text, err := io.ReadAll(body)
+	var members map[string]jsontext.Value
+	if err == nil && json.Unmarshal(text, &members) == nil {
+		for name := range members {
+			if slices.ContainsFunc(fields, func(field string) bool { return field != name && strings.EqualFold(field, name) }) {
+				err = errTwoMeanings
+			}
+		}
+	} else if err == nil && stdjson.Valid(text) {
+		err = errTwoMeanings // a repeated name, or bytes that are no text
+	}
+	if err == nil {
+		err = io.EOF
+	}
+	return &readBody{bytes.NewReader(text), err, body}
+}
+
+// readBody gives what was read, and then how the reading ended.
+type readBody struct {
+	text *bytes.Reader
+	end  error
+	io.Closer
+}
+
+func (b *readBody) Read(p []byte) (int, error) {
+	if b.text.Len() == 0 || b.end != io.EOF {
+		return 0, b.end
+	}
+	return b.text.Read(p)
 }
 
 // limitedBody fails once more than left bytes are read.

@@ -30,6 +30,8 @@ func TestVerifyFailsOver(t *testing.T) {
 		"redirect":        {facilitatortest.Redirect("http://127.0.0.1:1/"), ""},
 		"huge":            {facilitatortest.Huge(answerLimit), ""},
 		"not JSON":        {facilitatortest.Text("<html>"), ""},
+		"said twice":      {facilitatortest.Text(`{"isValid":false,"isValid":true}`), ""},
+		"in another case": {facilitatortest.Text(`{"isValid":true,"isvalid":true}`), ""},
 		"no verdict":      {facilitatortest.Text("{}"), ""},
 		"invalid":         {facilitatortest.Invalid("insufficient_funds"), "insufficient_funds"},
 		"invalid, silent": {facilitatortest.Invalid(""), "refused_by_facilitator"},

@@ -113,14 +113,14 @@ func (e *TransactionError) Error() string { return "not a transaction: must be "
 // error is a *TransactionError.
 func (n Network) CheckTransaction(text string) (string, error) {
 	if n.IsSolana() {
-		if signature, ok := decodeBase58(text); !ok || len(signature) != solanaSignatureSize {
+		if signature, ok := decodeBase58(text); !ok || len(signature) != solanaSignatureSize || strings.Trim(text, "1") == "" {
 			return "", &TransactionError{"base58 of 64 bytes"}
 		}
 		return text, nil
 	}
 	hash, ok := lowerHex(text, 32, 32)
-	if !ok || !strings.HasPrefix(text, "0x") {
-		return "", &TransactionError{"0x and 64 hex digits"}
+	if !ok || !strings.HasPrefix(text, "0x") || strings.Trim(hash[2:], "0") == "" {
+		return "", &TransactionError{"0x and 64 hex digits, not all of them zero"}
 	}
 	return hash, nil
 }
