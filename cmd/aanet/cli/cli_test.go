@@ -200,6 +200,14 @@ func TestWrongCalls(t *testing.T) {
 		{"keys nothing", "mint, list"},
 		{"lock run a", "-- COMMAND"},
 		{"lock run a --lease soon -- true", "30s"},
+		{"lock run a --lease 0s -- true", "1s to 1h"},
+		{"lock run a --lease 2h -- true", "1s to 1h"},
+		{"lock run a --lease forever -- true", "1s to 1h"},
+		{"lock run a --lease 1500ms -- true", "whole seconds"},
+		{"lock acquire a --lease 1.5s", "whole seconds"},
+		{"lock acquire a --wait 500ms", "whole seconds"},
+		{"lock renew a --lease 1.5s", "whole seconds"},
+		{"inbox --wait 500ms", "whole seconds"},
 		{"inbox --since yesterday", "2026-11-30T12:00:00Z"},
 		{"create", "aanet create LABEL"},
 		{"create --trial x", "label of its own"},
@@ -214,6 +222,10 @@ func TestWrongCalls(t *testing.T) {
 		if !strings.Contains(u.errors, c.want) || strings.Count(u.errors, "\n") != 1 || u.out != "" {
 			t.Errorf("%s: %q, %q", c.args, u.errors, u.out)
 		}
+	}
+	u.environ = append(u.environ, "AANET_KEY=aan_bad")
+	if u.says(ExitRefused, "", "cat", "a"); !strings.Contains(u.errors, "that is no key") {
+		t.Error(u.errors)
 	}
 	if u.ok("cat", "--help"); !strings.Contains(u.out, "usage: aanet cat PATH") {
 		t.Error(u.out)

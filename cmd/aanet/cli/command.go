@@ -220,6 +220,15 @@ func (c *call) duration(name string, otherwise time.Duration) (time.Duration, er
 	return d, nil
 }
 
+// seconds is a flag's time in whole seconds: less would be dropped without a word.
+func (c *call) seconds(name string, otherwise time.Duration) (int64, error) {
+	d, err := c.duration(name, otherwise)
+	if err == nil && d%time.Second != 0 && d != client.Forever {
+		err = usagef("--%s must be whole seconds", name)
+	}
+	return int64(d / time.Second), err
+}
+
 // since is a flag's moment: an RFC 3339 timestamp, or how long ago.
 func (c *call) since(name string) (*time.Time, error) {
 	value, given := c.values[name]

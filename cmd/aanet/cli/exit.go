@@ -104,6 +104,8 @@ func lineOf(err error) string {
 		}
 	case errors.Is(err, context.Canceled):
 		line = "stopped"
+	case errors.Is(err, client.ErrNoWorkspace):
+		line = "that is no key: one begins with aan_o or aan_s and has 77 characters"
 	case errors.Is(err, client.ErrNotReached):
 		line = strings.TrimPrefix(line, "client: ") + ". Is the service running there? AANET_URL, --url or the profile names it"
 	default:

@@ -52,10 +52,14 @@ func (c *call) exitCode(name string, otherwise int) (int, error) {
 
 func runLockRun(c *call) error {
 	in := client.HoldLockIn{Name: c.arg(0), Takeover: c.on("takeover")}
-	var err error
-	if in.Lease, err = c.duration("lease", leaseDefault); err != nil {
+	lease, err := c.seconds("lease", leaseDefault)
+	if err != nil {
 		return err
 	}
+	if lease < 1 || lease > 3600 {
+		return usagef("--lease must be 1s to 1h")
+	}
+	in.Lease = time.Duration(lease) * time.Second
 	if in.Wait, err = c.duration("wait", 0); err != nil {
 		return err
 	}
@@ -78,15 +82,15 @@ func runLockRun(c *call) error {
 	if err != nil {
 		return err
 	}
-	lease, err := c.hold(agent, in)
+	held, err := c.hold(agent, in)
 	if err != nil {
 		return c.notLocked(err)
 	}
-	code, err := c.underLease(lease, program, grace)
-	released := lease.Release()
+	code, err := c.underLease(held, program, grace)
+	released := held.Release()
 	switch {
-	case lease.Err() != nil:
-		return statusError{lostCode, lease.Err()}
+	case held.Err() != nil:
+		return statusError{lostCode, held.Err()}
 	case err != nil:
 		return err
 	case released != nil:

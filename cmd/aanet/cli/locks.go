@@ -108,26 +108,18 @@ func runLockList(c *call) error {
 	return nil
 }
 
-// leaseSeconds is --lease in whole seconds; what is too short or too long is refused by the service.
-func (c *call) leaseSeconds() (int64, error) {
-	lease, err := c.duration("lease", leaseDefault)
-	return int64(lease.Seconds()), err
-}
-
 func runLockAcquire(c *call) error {
 	agent, err := c.connect()
 	if err != nil {
 		return err
 	}
 	in := client.AcquireLockIn{Name: c.arg(0)}
-	if in.LeaseSeconds, err = c.leaseSeconds(); err != nil {
+	if in.LeaseSeconds, err = c.seconds("lease", leaseDefault); err != nil {
 		return err
 	}
-	waiting, err := c.duration("wait", 0)
-	if err != nil {
+	if in.WaitSeconds, err = c.seconds("wait", 0); err != nil {
 		return err
 	}
-	in.WaitSeconds = int64(waiting.Seconds())
 	err = show(c, func(raw client.CallOption) (client.AcquireLockOut, error) { return agent.AcquireLock(c.ctx, in, raw) },
 		func(out client.AcquireLockOut) {
 			c.say("%s is held until %s, fencing token %d", shown(out.Name), moment(out.LeaseExpiresAt), out.FencingToken)
@@ -144,7 +136,7 @@ func runLockRenew(c *call) error {
 		return err
 	}
 	in := client.RenewLockIn{Name: c.arg(0)}
-	if in.LeaseSeconds, err = c.leaseSeconds(); err != nil {
+	if in.LeaseSeconds, err = c.seconds("lease", leaseDefault); err != nil {
 		return err
 	}
 	return show(c, func(raw client.CallOption) (client.RenewLockOut, error) { return agent.RenewLock(c.ctx, in, raw) },

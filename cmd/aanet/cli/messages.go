@@ -68,11 +68,9 @@ func runInbox(c *call) error {
 	if in.Limit, err = c.count("limit"); err != nil {
 		return err
 	}
-	waiting, err := c.duration("wait", 0)
-	if err != nil {
+	if in.WaitSeconds, err = c.seconds("wait", 0); err != nil {
 		return err
 	}
-	in.WaitSeconds = int64(waiting.Seconds())
 	return showList(c, func(raw client.CallOption) ([]client.MessageOut, error) { return agent.GetMessages(c.ctx, in, raw) },
 		[]string{"TIME", "FROM", "TO", "TOPIC", "MESSAGE"}, func(m client.MessageOut) []string {
 			return []string{moment(m.TS), holder(m.FromSubkeyID), textOr(m.ToSubkeyID, "all"), textOr(m.Topic, ""), m.Body}
