@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/netip"
+	"slices"
 
 	"aanet/store"
 )
@@ -15,6 +16,7 @@ type Request struct {
 	Workspace  *string        // the workspace as named; nil when the caller named none
 	Input      map[string]any // as DecodeObject gives it; query values are Text
 	Fault      *Refusal       // what made the body unreadable; Input is then nil
+	Faults     []FieldFault   // what the door found wrong with the readable input
 	Lenient    bool           // take exact values in strings (MCP)
 	Address    netip.Addr     // of the client, for limits on strangers
 	Bytes      int            // of the request body
@@ -145,7 +147,18 @@ func (o *Op) read(r Request) (any, *Refusal) {
 	if r.Fault != nil {
 		return nil, r.Fault
 	}
-	in, faults := o.In.decode(r.Input, r.Lenient)
+	in, found := o.In.decode(r.Input, r.Lenient)
+	faults := slices.Clone(r.Faults)
+	for _, f := range found {
+		if !isAbout(faults, f.Field) {
+			faults = append(faults, f)
+		}
+	}
+	if whole, ok := in.(related); ok {
+		if f, of := whole.fault(); f != nil && !isAbout(faults, of...) {
+			faults = append(faults, *f)
+		}
+	}
 	if faults != nil {
 		refusal := Refuse(InvalidArgument)
 		refusal.Errors = faults
@@ -156,14 +169,18 @@ func (o *Op) read(r Request) (any, *Refusal) {
 			return nil, refusal
 		}
 	}
-	if whole, ok := in.(interface{ fault() *FieldFault }); ok {
-		if f := whole.fault(); f != nil {
-			refusal := Refuse(InvalidArgument)
-			refusal.Errors = []FieldFault{*f}
-			return nil, refusal
-		}
-	}
 	return in, nil
+}
+
+// related is implemented by inputs of which some fields depend on each other. The fault counts only when the
+// fields that it was found in are in order themselves.
+type related interface {
+	fault() (f *FieldFault, of []string)
+}
+
+// isAbout tells whether one of the faults is about one of the fields.
+func isAbout(faults []FieldFault, fields ...string) bool {
+	return slices.ContainsFunc(faults, func(f FieldFault) bool { return slices.Contains(fields, f.Field) })
 }
 
 // refuse answers a wrong input, once the caller is proved and admitted, and logs it in the workspace.

@@ -161,21 +161,28 @@ func (in WriteFileIn) text(c *Caller) string {
 	return in.Content
 }
 
-func (in WriteFileIn) fault() *FieldFault { return fenceFault(in.LockName, in.FencingToken) }
+func (in WriteFileIn) fault() (*FieldFault, []string) {
+	return fenceFault(in.LockName, in.FencingToken)
+}
 
-func (in AppendFileIn) fault() *FieldFault { return fenceFault(in.LockName, in.FencingToken) }
+func (in AppendFileIn) fault() (*FieldFault, []string) {
+	return fenceFault(in.LockName, in.FencingToken)
+}
 
-func (in DeleteFileIn) fault() *FieldFault { return fenceFault(in.LockName, in.FencingToken) }
+func (in DeleteFileIn) fault() (*FieldFault, []string) {
+	return fenceFault(in.LockName, in.FencingToken)
+}
 
 // fenceFault refuses a lock without its token and a token without its lock: half a fence keeps nobody out.
-func fenceFault(lock *string, token *int64) *FieldFault {
+func fenceFault(lock *string, token *int64) (*FieldFault, []string) {
+	both := []string{"lock_name", "fencing_token"}
 	switch {
 	case (lock == nil) == (token == nil):
-		return nil
+		return nil, nil
 	case lock == nil:
-		return &FieldFault{"lock_name", "is needed with fencing_token"}
+		return &FieldFault{"lock_name", "is needed with fencing_token"}, both
 	}
-	return &FieldFault{"fencing_token", "is needed with lock_name"}
+	return &FieldFault{"fencing_token", "is needed with lock_name"}, both
 }
 
 // WriteFileOut is the output of write_file.

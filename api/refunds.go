@@ -37,12 +37,15 @@ type RequestRefundIn struct {
 }
 
 // fault refuses an address that is no wallet of the network.
-func (in RequestRefundIn) fault() *FieldFault {
-	n, _ := x402.ByShort(in.Network) // the check of the field has found it
-	if err := n.CheckWallet(in.Destination); err != nil {
-		return &FieldFault{"destination_address", err.Error()}
+func (in RequestRefundIn) fault() (*FieldFault, []string) {
+	n, known := x402.ByShort(in.Network)
+	if !known { // the check of the field says so
+		return nil, nil
 	}
-	return nil
+	if err := n.CheckWallet(in.Destination); err != nil {
+		return &FieldFault{"destination_address", err.Error()}, []string{"destination_address"}
+	}
+	return nil, nil
 }
 
 // RequestRefundOut is the output of request_refund. Money is in dollars.

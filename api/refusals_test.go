@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -34,11 +35,33 @@ func orderOfRefusals(t *testing.T, ws *apitest.Workspace) {
 		t.Error("the row of a malformed input does not say what is wrong")
 	}
 	refused := ws.Owner.Refused(t, "INVALID_ARGUMENT", "mint_subkey", args{"label": "", "budget_cap": 0, "surplus": "secret"})
-	faults, _ := refused.Body["errors"].([]any)
-	same(t, "faults told", len(faults), 3)
+	same(t, "faults told", fieldsAtFault(refused), "label budget_cap surplus")
+	for fields, in := range map[string]args{
+		"path fencing_token":      {"path": "..", "content": "x", "lock_name": "l"},
+		"path content lock_name":  {"path": "a//b", "fencing_token": 1},
+		"lock_name":               {"path": "a", "content": "x", "lock_name": ".."},
+		"stamp fencing_token":     {"path": "a", "content": strings.Repeat("x", api.FileBytesMax+1), "stamp": 5, "lock_name": "l"},
+		"fencing_token":           {"path": "a", "content": strings.Repeat("x", api.FileBytesMax+1), "lock_name": "l"},
+		"lock_name fencing_token": {"path": "a", "content": "x", "lock_name": 5, "fencing_token": 0},
+	} {
+		same(t, "faults of a write", fieldsAtFault(ws.Owner.Refused(t, "INVALID_ARGUMENT", "write_file", in)), fields)
+	}
+	same(t, "faults of an update", fieldsAtFault(ws.Owner.Refused(t, "INVALID_ARGUMENT", "update_subkey",
+		args{"subkey_id": a.ID, "path_scope_prefix": "", "budget_cap": 5, "clear": []string{"budget_cap"}})), "path_scope_prefix budget_cap")
 	if text, _ := json.Marshal(refused.Body); strings.Contains(string(text), "secret") {
 		t.Errorf("the refusal repeats a value: %s", text)
 	}
+}
+
+// fieldsAtFault are the fields that a refusal names, in its order.
+func fieldsAtFault(refused apitest.Reply) string {
+	var fields []string
+	faults, _ := refused.Body["errors"].([]any)
+	for _, f := range faults {
+		fault, _ := f.(map[string]any)
+		fields = append(fields, fmt.Sprint(fault["field"]))
+	}
+	return strings.Join(fields, " ")
 }
 
 // orderInside goes on where the caller may do such a thing: the input, the scope, the state, the money.

@@ -125,9 +125,9 @@ type UpdateSubkeyIn struct {
 }
 
 // fault refuses to clear what cannot be, and what is set by the same call.
-func (in UpdateSubkeyIn) fault() *FieldFault {
+func (in UpdateSubkeyIn) fault() (*FieldFault, []string) {
 	if in.Clear == nil {
-		return nil
+		return nil, nil
 	}
 	set := map[string]bool{
 		"path_scope_prefix": in.Scope != nil, "budget_cap": in.BudgetCap != nil,
@@ -137,12 +137,12 @@ func (in UpdateSubkeyIn) fault() *FieldFault {
 		isSet, known := set[name]
 		switch {
 		case !known:
-			return &FieldFault{"clear", "may name path_scope_prefix, budget_cap, spend_limit_per_hour and spend_limit_per_day only"}
+			return &FieldFault{"clear", "may name path_scope_prefix, budget_cap, spend_limit_per_hour and spend_limit_per_day only"}, []string{"clear"}
 		case isSet:
-			return &FieldFault{name, "is set and cleared at once"}
+			return &FieldFault{name, "is set and cleared at once"}, []string{"clear", name}
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 func updateSubkey(ctx context.Context, c *Caller, in UpdateSubkeyIn) (SubkeyOut, error) {

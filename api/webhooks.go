@@ -106,13 +106,6 @@ func (in RegisterWebhookIn) balanceLow() *int64 {
 	return in.BalanceLowUnits
 }
 
-func (in RegisterWebhookIn) fault() *FieldFault {
-	if in.BalanceLowUnits != nil && !slices.Contains(in.Events, webhooks.BalanceLow) {
-		return &FieldFault{"balance_low_units", "is for the event balance_low only"}
-	}
-	return nil
-}
-
 // faults are what the shape cannot express: what the events may be, and where url may lead. The resolver
 // is asked when all else is in order.
 func (in RegisterWebhookIn) faults(ctx context.Context, guard *webhooks.Guard) (faults []FieldFault) {
@@ -122,6 +115,8 @@ func (in RegisterWebhookIn) faults(ctx context.Context, guard *webhooks.Guard) (
 	known := webhooks.Events()
 	if len(in.Events) == 0 || slices.ContainsFunc(in.Events, func(e string) bool { return !slices.Contains(known, e) }) {
 		faults = append(faults, FieldFault{"events", "must be a non-empty list of " + strings.Join(known, ", ")})
+	} else if in.BalanceLowUnits != nil && !slices.Contains(in.Events, webhooks.BalanceLow) {
+		faults = append(faults, FieldFault{"balance_low_units", "is for the event balance_low only"})
 	}
 	if faults == nil {
 		if fault := guard.AddressFault(ctx, in.URL); fault != "" {
@@ -281,11 +276,11 @@ type RedeliverIn struct {
 	Since      *string `json:"since" check:"timestamp" doc:"All that was never delivered since then, within the last three days."`
 }
 
-func (in RedeliverIn) fault() *FieldFault {
+func (in RedeliverIn) fault() (*FieldFault, []string) {
 	if (in.DeliveryID == nil) == (in.Since == nil) {
-		return &FieldFault{"delivery_id", "exactly one of delivery_id and since is needed"}
+		return &FieldFault{"delivery_id", "exactly one of delivery_id and since is needed"}, []string{"delivery_id", "since"}
 	}
-	return nil
+	return nil, nil
 }
 
 // RedeliverOut is the output of redeliver_events.

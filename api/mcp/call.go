@@ -68,10 +68,11 @@ func (d *door) logPanic(ctx context.Context, what string, in *inbound, fault any
 func (in *inbound) callOf(op *api.Op) api.Request {
 	r := api.Request{Credential: in.bearer, Lenient: true, Address: in.address, Bytes: in.size, ID: in.id}
 	r.Input, r.Fault = arguments(in.arguments)
-	if r.Fault == nil {
-		r.Fault = in.takeMeta(op, r.Input)
+	if r.Fault != nil {
+		return r
 	}
-	if op.Who == api.Anyone || r.Fault != nil {
+	r.Faults = in.takeMeta(op, r.Input)
+	if op.Who == api.Anyone {
 		return r
 	}
 	key, withKey := take(r.Input, argKey)
@@ -87,9 +88,9 @@ func (in *inbound) callOf(op *api.Op) api.Request {
 	case named && isText:
 		r.Workspace = &id
 	case named:
-		r.Fault = faultOf(argWorkspace, "must be a string")
+		r.Faults = append(r.Faults, api.FieldFault{Field: argWorkspace, Message: "must be a string"})
 	case withKey:
-		r.Fault = faultOf(argWorkspace, "is required together with api_key")
+		r.Faults = append(r.Faults, api.FieldFault{Field: argWorkspace, Message: "is required together with api_key"})
 	}
 	return r
 }
@@ -100,7 +101,7 @@ func (in *inbound) keyIsLost(r api.Request) bool {
 }
 
 // takeMeta takes the arguments that may come in the message's _meta: a text, or any JSON.
-func (in *inbound) takeMeta(op *api.Op, input map[string]any) *api.Refusal {
+func (in *inbound) takeMeta(op *api.Op, input map[string]any) (faults []api.FieldFault) {
 	for _, f := range op.In.Fields {
 		value, there := in.meta[f.Meta]
 		if f.Meta == "" || !there || value == nil {
@@ -110,16 +111,18 @@ func (in *inbound) takeMeta(op *api.Op, input map[string]any) *api.Refusal {
 		if !isText {
 			encoded, err := encode(value)
 			if err != nil {
-				return faultOf(f.Name, "cannot be read from _meta")
+				faults = append(faults, api.FieldFault{Field: f.Name, Message: "cannot be read from _meta"})
+				continue
 			}
 			text = string(encoded)
 		}
 		if given := input[f.Name]; given != nil && given != any(text) {
-			return faultOf(f.Name, "differs from "+f.Meta+" in _meta")
+			faults = append(faults, api.FieldFault{Field: f.Name, Message: "differs from " + f.Meta + " in _meta"})
+			continue
 		}
 		input[f.Name] = text
 	}
-	return nil
+	return faults
 }
 
 // arguments reads them strictly; none and null are an empty object.
@@ -135,12 +138,6 @@ func take(input map[string]any, name string) (any, bool) {
 	value := input[name]
 	delete(input, name)
 	return value, value != nil
-}
-
-func faultOf(field, message string) *api.Refusal {
-	refusal := api.Refuse(api.InvalidArgument)
-	refusal.Errors = []api.FieldFault{{Field: field, Message: message}}
-	return refusal
 }
 
 // structuredMax is the size up to which a result that has no output schema is sent a second time as structured

@@ -117,6 +117,14 @@ func TestWhoCalls(t *testing.T) {
 			t.Errorf("%s: %s %v, want %s", name, p.Code, p.Errors, want)
 		}
 	}
+	p := w.call("", "aanet_read_file", `{"api_key":`+strconv.Quote(w.subkey)+`,"limit":0}`).refused(t)
+	var fields []string
+	for _, f := range p.Errors {
+		fields = append(fields, f.Field)
+	}
+	if got := strings.Join(fields, " "); got != "workspace_id path limit" {
+		t.Errorf("a key without its workspace and more: faults of %q", got)
+	}
 }
 
 func TestOwnerToolsAnswerSubkeysByTheirOwnRules(t *testing.T) {

@@ -42,10 +42,7 @@ func gather(r *http.Request, a address, op *api.Op, body []byte) api.Request {
 	in.ifMatch(r.Header)
 	in.ifNoneMatch(r)
 	in.headers(r.Header)
-	if in.faults != nil {
-		request.Fault = api.Refuse(api.InvalidArgument)
-		request.Fault.Errors = in.faults
-	}
+	request.Faults = in.faults
 	return request
 }
 
@@ -55,7 +52,7 @@ func (in *input) fault(field, message string) {
 
 // refuseSlash keeps "…/files//" from being the root, which over MCP may be written "/".
 func (in *input) refuseSlash() {
-	if path, ok := in.params["path"]; ok && path == "/" {
+	if field, known := in.op.In.Field("path"); known && field.Check == "directory" && in.params["path"] == "/" {
 		in.fault("path", "must not contain empty segments (two slashes in a row)")
 	}
 }

@@ -73,7 +73,9 @@ func TestOrderOfRefusals(t *testing.T) {
 	s.call("PUT", file, "{", noKey).refused(api.Unauthenticated)
 	s.call("PUT", "/v1/workspaces/other/files/f", "{").refused(api.NotFound)
 	s.call("PUT", file, "{").refused(api.Malformed)
-	s.call("PUT", file+"?x=1", `{"content":7,"path":"g"}`).refused(api.InvalidArgument)
+	if got := s.call("PUT", file+"?x=1&stamp=true", `{"content":7,"path":"g"}`).faults(); got != "stamp path content x" {
+		t.Errorf("in the wrong place and wrong: faults of %q", got)
+	}
 	for _, media := range []string{"", "text/plain", "application/json; charset=utf-16", "application/jsonp", "application/x-www-form-urlencoded", "application/json;;"} {
 		s.call("PUT", file, `{"content":""}`, "Content-Type: "+media).refused(api.UnsupportedMedia)
 	}
