@@ -26,6 +26,7 @@ func TestMain(m *testing.M) {
 		main()
 		os.Exit(0)
 	}
+	syscall.Umask(0o022) // as root, Postgres is another user who passes through the folders of tests
 	os.Exit(m.Run())
 }
 

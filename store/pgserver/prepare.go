@@ -26,7 +26,7 @@ func (s *Server) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.Dir = s.place.base
+	s.Dir, s.moved = s.place.base, s.place.base != dir
 	s.socketDir, err = s.place.makeSocketDir(s.account)
 	return err
 }

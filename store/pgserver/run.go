@@ -158,6 +158,9 @@ func (s *Server) finish(pm *postmaster) {
 		s.err = os.RemoveAll(s.place.data())
 	}
 	s.err = errors.Join(s.err, s.release())
+	if s.opts.Temporary && s.moved {
+		s.err = errors.Join(s.err, os.RemoveAll(s.place.base)) // nobody else would
+	}
 }
 
 func logSize(path string) int64 {

@@ -62,6 +62,7 @@ type Server struct {
 	account   account
 	binaries  binaries
 	socketDir string
+	moved     bool      // the data lies outside the caller's folder
 	held      io.Closer // the lock of the data
 
 	stopping            chan struct{} // closed by Stop

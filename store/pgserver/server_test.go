@@ -38,6 +38,7 @@ func TestMain(m *testing.M) {
 		<-s.Done()
 		os.Exit(0)
 	}
+	syscall.Umask(0o022) // the server is another user when we are root, and runs what tests write
 	os.Exit(m.Run())
 }
 
@@ -200,6 +201,16 @@ func TestClosedFolder(t *testing.T) {
 	}
 	if query[bool](t, start(t, dir).URL(), "select to_regclass('here') is not null") {
 		t.Error("the old data came back")
+	}
+
+	// What is for a while only leaves nothing there either.
+	brief, err := Start(t.Context(), Options{Dir: filepath.Join(closed, "temporary"), Temporary: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop(t, brief)
+	if filepath.Dir(brief.Dir) != elsewhere || exists(brief.Dir) {
+		t.Errorf("%s is left", brief.Dir)
 	}
 }
 

@@ -53,9 +53,14 @@ func withServer(args []string) (code int, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	// When root, the server runs as another user, who has to pass.
-	if err := os.Chmod(dir, 0o711); err != nil {
+	data := filepath.Join(dir, "data")
+	if err := os.Mkdir(data, 0o711); err != nil {
 		return 0, err
+	}
+	for _, folder := range []string{dir, data} { // when root, the server runs as another user, who has to pass
+		if err := os.Chmod(folder, 0o711); err != nil {
+			return 0, err
+		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -68,7 +73,7 @@ func withServer(args []string) (code int, err error) {
 		}
 	}()
 	server, err := pgserver.Start(ctx, pgserver.Options{
-		Dir:       filepath.Join(dir, "data"),
+		Dir:       data,
 		Temporary: true,
 		Progress:  func(line string) { fmt.Fprintln(os.Stderr, line) },
 	})
