@@ -28,6 +28,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 		{"committed", facilitatortest.Settled, false},
 		{"settling", facilitatortest.Settled, false},
 		{"settled", facilitatortest.Settled, true},
+		{"named", facilitatortest.Settled, true},
 		{"unknown", facilitatortest.Status(504), true},
 		{"credited", facilitatortest.Settled, true},
 	} {

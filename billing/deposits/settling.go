@@ -170,6 +170,7 @@ func (t *task) credit(ctx context.Context, o x402.Outcome) (Receipt, error) {
 	pause := creditFirstPause
 	for try := 1; ; try++ {
 		if err = t.claimTransaction(ctx, o); err == nil {
+			t.engine.at("named")
 			err = t.engine.Store.MoveDeposit(ctx, t.workspace, t.id, store.Move{To: store.DepositCredited, Transaction: o.Transaction, By: store.ByFacilitator})
 		}
 		if try == creditTries || !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrUnknown) {

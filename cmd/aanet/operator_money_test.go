@@ -113,6 +113,14 @@ func TestKilledWhileSettling(t *testing.T) {
 			t.Errorf("decided again: %v", err)
 		}
 	}
+	another := uuid.NewString()
+	storetest.Exec(t, dsn, `insert into deposits (workspace_id, deposit_id, state, units, network, created_at)
+		select workspace_id, $1, 'unknown', units, network, created_at from deposits`, another)
+	_, err := operate(t, env, "operator", "deposits", "credit", another, "--tx", tx, "--reason", "seen on the chain")
+	if err == nil || !strings.Contains(err.Error(), "--tx: this transaction is that of deposit "+id) {
+		t.Errorf("the transaction of another deposit: %v", err)
+	}
+	operates(t, env, "operator", "deposits", "fail", another, "--reason", "never seen")
 	if r := ask(t, p.url, "POST", deposits, key, body); r.status != 409 || r.string("tx_hash") != tx {
 		t.Errorf("sent again after it was credited: %d %s", r.status, r.text)
 	}
