@@ -48,6 +48,7 @@ func (s *Store) FeedbackPage(ctx context.Context, status string, after *Feedback
 	if after == nil {
 		after = &Feedback{PledgedUSD: "Infinity"}
 	}
+	// With the table's name: the column that is selected is text, and is called the same.
 	return collect[Feedback](ctx, s, `select `+feedbackColumns+` from feedback
 		 where status = $1 and (pledged_budget_usd, created_at, feedback_id) < ($2::text::numeric, $3, $4)
 		 order by feedback.pledged_budget_usd desc, feedback.created_at desc, feedback.feedback_id desc limit $5`,

@@ -25,7 +25,7 @@ var templateFiles embed.FS
 //go:embed assets/live.js
 var liveText []byte
 
-// live is the script that refreshes parts of pages (templates mark them with data-live).
+// live is the script of all pages: it refreshes parts of them (templates mark them with data-live).
 var live = web.NewAsset(Root+"/assets/live.js", liveText)
 
 // Root is where the dashboard is.
@@ -82,9 +82,11 @@ func New(o Options) http.Handler {
 }
 
 func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if live.Is(r.URL.Path) {
-		live.ServeHTTP(w, r)
-		return
+	for _, a := range []web.Asset{live, barStyle} {
+		if a.Is(r.URL.Path) {
+			a.ServeHTTP(w, r)
+			return
+		}
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, formBytesMax)
 	web.Protect(w.Header(), web.Forms)

@@ -59,7 +59,6 @@ func (d *door) openDeposits(v *visit) error {
 	for _, o := range open {
 		views = append(views, depositViewOf(o))
 	}
-	v.live = true
 	return v.show("deposits.html", "Deposits", depositsPath, struct {
 		Open  []depositView
 		Pager pager

@@ -17,11 +17,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"aanet/api"
 	"aanet/api/admin"
 	"aanet/api/apitest"
 	"aanet/api/operators"
 	"aanet/api/rest"
-	"aanet/api/web"
 	"aanet/api/web/browsertest"
 	"aanet/billing/deposits"
 	"aanet/billing/refunds"
@@ -51,6 +53,8 @@ type house struct {
 	*apitest.World
 	clock     *clock
 	operators *operators.Service
+	counting  *clock // by which answers are counted
+	minutes   *api.Minutes
 	url       string
 }
 
@@ -68,7 +72,8 @@ func open(t *testing.T, change func(*house, *admin.Options)) *house {
 func openWith(t *testing.T, o apitest.Options, change func(*house, *admin.Options)) *house {
 	t.Helper()
 	h := &house{World: apitest.New(t, o), clock: &clock{at: time.Now()}}
-	h.operators = operators.New(h.Store, h.clock.now)
+	h.counting = &clock{at: h.clock.now()}
+	h.operators, h.minutes = operators.New(h.Store, h.clock.now), api.NewMinutes(h.counting.now)
 	for _, role := range store.Roles() {
 		h.enrol(t, person(role), role)
 	}
@@ -76,7 +81,7 @@ func openWith(t *testing.T, o apitest.Options, change func(*house, *admin.Option
 	return h
 }
 
-// serve starts another replica of the dashboard on the same database, which h then is.
+// serve starts another replica of the dashboard, and of the REST door, on the same database, which h then is.
 func (h *house) serve(t *testing.T, change func(*house, *admin.Options)) {
 	t.Helper()
 	proxies := []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}
@@ -88,22 +93,18 @@ func (h *house) serve(t *testing.T, change func(*house, *admin.Options)) {
 		ClientAddr: seen(rest.ClientAddr(proxies)), Now: h.clock.now,
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
-	var handler http.Handler
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for _, shared := range []web.Asset{web.Style, web.Mark} { // the REST door serves them
-			if shared.Is(r.URL.Path) {
-				shared.ServeHTTP(w, r)
-				return
-			}
-		}
-		handler.ServeHTTP(w, r)
-	}))
-	t.Cleanup(server.Close)
-	o.PublicURL = server.URL
+	server := httptest.NewUnstartedServer(nil)
+	o.PublicURL = "http://" + server.Listener.Addr().String()
 	if change != nil {
 		change(h, &o)
 	}
-	handler = admin.New(o)
+	metrics := api.NewMetrics(prometheus.NewRegistry())
+	metrics.CountMinutes(h.minutes)
+	server.Config.Handler = rest.New(h.Service, rest.Options{
+		Admin: admin.New(o), PublicURL: o.PublicURL, Log: o.Log, Metrics: metrics, Version: "test", Ready: func(context.Context) error { return nil },
+	})
+	server.Start()
+	t.Cleanup(server.Close)
 	h.url = server.URL
 }
 

@@ -45,8 +45,7 @@ func (d *door) jobs(v *visit) error {
 	if strings.HasPrefix(v.r.URL.Path, JobsPath+"/assets/") {
 		h.Set("Cache-Control", "private, max-age=86400") // named by their content
 	}
-	d.Jobs.ServeHTTP(v.w, v.r)
-	return nil
+	return d.barred(v)
 }
 
 // changeJobs writes down what is asked for, and by whom, before River does it in a transaction of its own.

@@ -68,7 +68,7 @@ func (d *door) overview(v *visit) error {
 		page.Codes = append(page.Codes, codeRow{c, ours[c.Code]})
 	}
 	page.Calls, page.Units = chartsOf(o.Minutes)
-	v.live, v.waits = true, &o.Waits
+	v.waits = &o.Waits
 	return v.show("overview.html", "Overview", Root, page)
 }
 

@@ -36,7 +36,6 @@ func (d *door) refundQueue(v *visit) error {
 	if err != nil {
 		return err
 	}
-	v.live = true
 	return v.show("refunds.html", "Refunds", refundsPath, struct {
 		Waiting []refundView
 		Pager   pager

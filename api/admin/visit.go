@@ -24,7 +24,6 @@ type visit struct {
 	session store.Session
 	token   string         // of the session
 	me      store.Operator // the zero Operator on the login page
-	live    bool           // the page has parts that refresh themselves
 	waits   *store.Waits   // the page shows these itself; nil: it does not
 }
 
@@ -89,8 +88,6 @@ func (v *visit) answer(status int, template, title, here string, data any) error
 		w.Page.User, w.Page.Account = v.me.Email+" ("+string(v.me.Role)+")", accountPath
 		w.Page.Logout, w.Page.Token = logoutPath, w.Token
 		w.Page.Nav = v.menu()
-	}
-	if v.live {
 		w.Page.Script = live.Path
 		web.Protect(v.w.Header(), web.LiveForms)
 	}

@@ -47,7 +47,6 @@ func (d *door) failingWebhooks(v *visit) error {
 	if err != nil {
 		return err
 	}
-	v.live = true
 	return v.show("webhooks.html", "Webhooks", webhooksPath, struct {
 		List  []store.WatchedWebhook
 		Pager pager
@@ -71,7 +70,6 @@ func (d *door) showWebhook(v *visit) error {
 	if err != nil {
 		return err
 	}
-	v.live = true
 	return v.show("webhook.html", "Webhook", webhooksPath, struct {
 		Webhook  store.WatchedWebhook
 		Attempts []store.WebhookAttempt

@@ -97,7 +97,6 @@ func (d *door) workspace(v *visit) error {
 		return err
 	}
 	page.Balance, page.Spend = balanceCharts(points, r.Text, r.layout)
-	v.live = true
 	return v.showPart("workspace.html", head, "Summary", page)
 }
 
@@ -163,7 +162,6 @@ func (d *door) workspaceLocks(v *visit) error {
 	if err != nil {
 		return err
 	}
-	v.live = true
 	return v.showPart("workspace_locks.html", head, "Locks", page)
 }
 

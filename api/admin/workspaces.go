@@ -113,10 +113,12 @@ func pathOfFound(f store.Found) string {
 	switch f.Kind {
 	case store.FoundKey:
 		return path + "/keys"
-	case store.FoundDeposit, store.FoundRefund:
-		return path + "/money"
+	case store.FoundDeposit:
+		return depositsPath + "/" + f.ID.String()
+	case store.FoundRefund:
+		return refundsPath + "/" + f.ID.String()
 	case store.FoundWebhook:
-		return path + "/webhooks"
+		return webhooksPath + "/" + f.ID.String()
 	}
 	return path
 }

@@ -1,6 +1,7 @@
 "use strict";
 // Replaces every element that has data-live and an id by its newest form, every few seconds, as long as somebody looks at
-// the page and is not busy inside of it. The server makes the markup; this script can write none.
+// the page and is not busy inside of it. The server makes the markup; this script can write none. A page that the browser
+// kept, and shows again when somebody goes back, is loaded anew: he may have signed out since.
 (() => {
   const pause = 5000;
   let timer = 0;
@@ -47,6 +48,9 @@
     clearTimeout(timer);
     timer = setTimeout(refresh, pause);
   };
+  addEventListener("pagehide", (event) => { document.body.hidden = event.persisted; });
+  addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+  if (document.querySelector("main [data-live][id]") === null) return;
   document.addEventListener("visibilitychange", () => { if (!document.hidden && timer) refresh(); });
   next();
 })();

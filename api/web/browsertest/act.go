@@ -49,7 +49,7 @@ func (tab *Tab) Count(selector string) int {
 	return Eval[int](tab, fmt.Sprintf(`[...document.querySelectorAll(%s)].filter(e => e.checkVisibility({visibilityProperty: true})).length`, quote(selector)))
 }
 
-// Click clicks with the mouse in the middle of the first visible element of a selector that shows a text. It waits until
+// Click clicks with the mouse in the middle of (the first line of) the first visible element of a selector that shows a text. It waits until
 // nothing else lies over it. A page that moves may slip away under the mouse: a click that hit something else is made again.
 func (tab *Tab) Click(selector, text string) {
 	tab.t.Helper()
@@ -61,7 +61,7 @@ func (tab *Tab) Click(selector, text string) {
 			const e = %s
 			if (!e || e.disabled) return false
 			e.scrollIntoView({block: "center", behavior: "instant"})
-			const b = e.getBoundingClientRect(), top = document.elementFromPoint(b.x + b.width / 2, b.y + b.height / 2)
+			const b = e.getClientRects()[0], top = document.elementFromPoint(b.x + b.width / 2, b.y + b.height / 2)
 			if (!top || !e.contains(top) && !top.contains(e)) return false
 			window.clickAt = [b.x + b.width / 2, b.y + b.height / 2]
 			window.clickMissed = false

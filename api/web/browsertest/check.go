@@ -23,36 +23,51 @@ const focusMost = 40
 // does not show the focus, and text that needs scrolling sideways.
 func (tab *Tab) Check() {
 	tab.t.Helper()
-	for _, fault := range tab.check() {
+	tab.CheckOf("")
+}
+
+// CheckOf is Check of only the part of a page that a selector names, where others made the rest.
+func (tab *Tab) CheckOf(part string) {
+	tab.t.Helper()
+	for _, fault := range tab.check(part) {
 		tab.t.Errorf("%s, %s: %s", tab.size.Name, Eval[string](tab, "location.pathname"), fault)
 	}
 }
 
-func (tab *Tab) check() (faults []string) {
+// Glance is the part of Check that takes no time: what the page is made of, and that nothing is too wide.
+func (tab *Tab) Glance() {
 	tab.t.Helper()
-	faults = Eval[[]string](tab, checks+".structure()")
+	for _, fault := range Eval[[]string](tab, checks+`("").structure()`) {
+		tab.t.Errorf("%s, %s: %s", tab.size.Name, Eval[string](tab, "location.pathname"), fault)
+	}
+}
+
+func (tab *Tab) check(part string) (faults []string) {
+	tab.t.Helper()
+	of := checks + "(" + quote(part) + ")"
+	faults = Eval[[]string](tab, of+".structure()")
 	before := tab.scheme
 	for _, scheme := range []Scheme{Light, Dark} {
 		tab.Prefer(scheme)
-		for _, fault := range Eval[[]string](tab, checks+".contrast()") {
+		for _, fault := range Eval[[]string](tab, of+".contrast()") {
 			faults = append(faults, string(scheme)+": "+fault)
 		}
 	}
 	tab.Prefer(before)
-	return append(faults, tab.walk()...)
+	return append(faults, tab.walk(of)...)
 }
 
 // walk goes through the page with the tab key.
-func (tab *Tab) walk() []string {
+func (tab *Tab) walk(of string) []string {
 	tab.t.Helper()
-	stops := Eval[int](tab, checks+".beginWalk()")
-	for range 2*min(stops, focusMost) + 10 {
+	stops := min(Eval[int](tab, of+".beginWalk()"), focusMost)
+	for pressed := 0; pressed < 2*stops+10; pressed++ {
 		tab.Press("\t")
-		if Eval[bool](tab, checks+".step()") {
+		if pressed > stops && Eval[bool](tab, "window.focusWalk.through || window.focusWalk.visited.size >= "+strconv.Itoa(stops)) {
 			break
 		}
 	}
-	return Eval[[]string](tab, checks+".endWalk("+strconv.Itoa(focusMost)+")")
+	return Eval[[]string](tab, of+".endWalk("+strconv.Itoa(focusMost)+")")
 }
 
 // heightMost is where a screenshot of a long page ends.
@@ -62,7 +77,7 @@ const heightMost = 3500
 // AANET_TEST_ARTIFACTS, or else to that of the test's artifacts.
 func (tab *Tab) Shot(name string) {
 	tab.t.Helper()
-	height := Eval[float64](tab, "window.scrollTo(0, 0), document.documentElement.scrollHeight")
+	height := Eval[float64](tab, `window.scrollTo(0, 0), document.querySelectorAll(".scroll").forEach(e => e.scrollTo(0, 0)), document.documentElement.scrollHeight`)
 	yes := true
 	var picture []byte
 	tab.do("take a screenshot", chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {

@@ -1,6 +1,7 @@
-(() => {
+(scope => { // a selector of the part of the page that is looked at; "": all of it
   const seen = e => e.checkVisibility({visibilityProperty: true})
-  const all = selector => [...document.querySelectorAll(selector)].filter(seen)
+  const within = e => !scope || e.closest(scope) !== null
+  const all = selector => [...document.querySelectorAll(selector)].filter(e => seen(e) && within(e))
   const show = e => {
     const text = (e.innerText || e.value || "").trim().replace(/\s+/g, " ").slice(0, 40)
     return `<${e.tagName.toLowerCase()}${e.id ? " #" + e.id : ""}${e.className && e.className.baseVal === undefined ? " ." + e.className : ""}> "${text}"`
@@ -17,12 +18,21 @@
     return e === (group.find(r => r.checked) || group[0])
   })
 
-  const structure = () => {
+  const whole = () => {
     const faults = [], root = document.documentElement
     if (!root.lang) faults.push("no lang")
     if (!document.title.trim()) faults.push("no title")
     if (!document.querySelector("main")) faults.push("no main")
     if (document.querySelectorAll("h1").length !== 1) faults.push(`${document.querySelectorAll("h1").length} h1`)
+    const width = root.clientWidth // innerWidth grows with what is too wide for a phone
+    if (root.scrollWidth > width) {
+      const wide = all("body *").filter(e => e.getBoundingClientRect().right > width + 1 && !e.closest(".scroll, pre, svg"))
+      faults.push(`${root.scrollWidth - width} px too wide: ${wide.slice(0, 3).map(show).join(", ")}`)
+    }
+    return faults
+  }
+  const structure = () => {
+    const faults = scope ? [] : whole()
     let level = 0
     for (const h of all("h1, h2, h3, h4, h5, h6")) {
       if (+h.tagName[1] > level + 1) faults.push(`after h${level} comes ${show(h)}`)
@@ -39,26 +49,34 @@
     }
     const ids = new Set()
     for (const e of document.querySelectorAll("[id]")) {
-      if (ids.has(e.id)) faults.push(`two elements with the id ${e.id}`)
+      if (ids.has(e.id) && within(e)) faults.push(`two elements with the id ${e.id}`)
       ids.add(e.id)
     }
     for (const e of document.querySelectorAll("[for], [aria-describedby], [aria-labelledby], [aria-controls]")) {
+      if (!within(e)) continue
       for (const a of ["for", "aria-describedby", "aria-labelledby", "aria-controls"]) {
         for (const id of (e.getAttribute(a) || "").split(/\s+/).filter(Boolean)) if (!ids.has(id)) faults.push(`${a} names ${id}, which is not there`)
       }
     }
     for (const e of all("table")) if (!e.querySelector("th")) faults.push(`a table without headings: ${show(e)}`)
-    if (root.scrollWidth > innerWidth) {
-      const wide = all("body *").filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll, pre, svg"))
-      faults.push(`${root.scrollWidth - innerWidth} px too wide: ${wide.slice(0, 3).map(show).join(", ")}`)
-    }
-    for (const e of document.querySelectorAll("[style], style, script:not([src])")) faults.push(`inline: ${e.outerHTML.slice(0, 80)}`)
+    for (const e of document.querySelectorAll("[style], style, script:not([src])")) if (within(e)) faults.push(`inline: ${e.outerHTML.slice(0, 80)}`)
     return faults
   }
 
+  const brush = new OffscreenCanvas(1, 1).getContext("2d", {willReadFrequently: true})
+  const painted = new Map()
+  // colour gives red, green, blue (0 to 255) and alpha (0 to 1), in whatever space the colour is written.
   const colour = text => {
     const m = text.match(/^rgba?\(([\d.]+), ([\d.]+), ([\d.]+)(?:, ([\d.]+))?\)$/)
-    return m ? [+m[1], +m[2], +m[3], m[4] === undefined ? 1 : +m[4]] : null
+    if (m) return [+m[1], +m[2], +m[3], m[4] === undefined ? 1 : +m[4]]
+    if (!painted.has(text)) {
+      brush.clearRect(0, 0, 1, 1)
+      brush.fillStyle = text
+      brush.fillRect(0, 0, 1, 1)
+      const [r, g, b, a] = brush.getImageData(0, 0, 1, 1).data
+      painted.set(text, [r, g, b, a / 255])
+    }
+    return [...painted.get(text)]
   }
   const over = (a, b) => [0, 1, 2].map(i => a[i] * a[3] + b[i] * (1 - a[3])).concat(1)
   const light = c => [0.2126, 0.7152, 0.0722].reduce((sum, w, i) => {
@@ -69,8 +87,8 @@
     const layers = []
     for (let at = e; at; at = at.parentElement) {
       const c = colour(getComputedStyle(at).backgroundColor)
-      if (c && c[3] > 0) layers.push(c)
-      if (c && c[3] === 1) break
+      if (c[3] > 0) layers.push(c)
+      if (c[3] === 1) break
     }
     return layers.reverse().reduce((under, c) => over(c, under), matchMedia("(prefers-color-scheme: dark)").matches ? [18, 18, 18, 1] : [255, 255, 255, 1])
   }
@@ -78,12 +96,11 @@
     const faults = new Map(), done = new Map()
     const look = (e, text, pseudo) => {
       const style = getComputedStyle(e, pseudo), front = colour(style.color), behind = ground(e)
-      if (!front) return faults.set(style.color, `a colour I cannot read: ${style.color}`)
       for (let at = e; at; at = at.parentElement) front[3] *= +getComputedStyle(at).opacity
       const a = light(over(front, behind)), b = light(behind), ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)
       if (ratio < 4.5) faults.set(`${style.color} ${behind}`, `contrast ${ratio.toFixed(2)}:1 of ${style.color} on rgb(${behind.slice(0, 3).map(Math.round)}): ${show(e)} ${text.slice(0, 40)}`)
     }
-    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+    const texts = document.createTreeWalker(scope ? document.querySelector(scope) : document.body, NodeFilter.SHOW_TEXT)
     for (let n = texts.nextNode(); n; n = texts.nextNode()) {
       const e = n.parentElement
       if (!n.data.trim() || done.has(e) || !seen(e) || e.closest("svg, script, option, :disabled")) continue
@@ -101,35 +118,37 @@
 
   const beginWalk = () => {
     const list = stops()
-    window.focusWalk = {list, visited: new Set(), last: -1, faults: [], begun: false}
+    const walk = window.focusWalk = {list, visited: new Set(), last: -1, faults: [], through: false}
     document.body.tabIndex = -1
     document.body.focus()
     document.body.removeAttribute("tabindex")
-    for (const e of list) if (e.tabIndex > 0) window.focusWalk.faults.push(`tabindex ${e.tabIndex}: ${show(e)}`)
+    for (const e of list) if (e.tabIndex > 0) walk.faults.push(`tabindex ${e.tabIndex}: ${show(e)}`)
+    walk.step = event => step(walk, event.target)
+    document.addEventListener("focusin", walk.step)
     return list.length
   }
-  // step looks at where the focus came to; it is true when the walk is through.
-  const step = () => {
-    const walk = window.focusWalk, e = document.activeElement
-    if (!e || e === document.body) return walk.begun
-    walk.begun = true
+  // step looks at where the focus came to.
+  const step = (walk, e) => {
     const style = getComputedStyle(e)
-    if (style.boxShadow === "none" && (style.outlineStyle === "none" || parseFloat(style.outlineWidth) < 1)) walk.faults.push(`does not show the focus: ${show(e)}`)
+    if (within(e) && style.boxShadow === "none" && (style.outlineStyle === "none" || parseFloat(style.outlineWidth) < 1)) walk.faults.push(`does not show the focus: ${show(e)}`)
     const at = walk.list.indexOf(e)
-    if (at < 0) return false // such as an area that scrolls
-    if (walk.visited.has(at)) return true
+    if (at < 0) return // such as an area that scrolls
+    if (walk.visited.has(at)) {
+      walk.through = true
+      return
+    }
     if (at < walk.last) walk.faults.push(`out of order: ${show(e)} after ${show(walk.list[walk.last])}`)
     walk.visited.add(at)
     walk.last = at
-    return false
   }
   const endWalk = most => {
     const walk = window.focusWalk
+    document.removeEventListener("focusin", walk.step)
     walk.list.slice(0, most).forEach((e, i) => {
       if (!walk.visited.has(i) && e.isConnected && seen(e) && !e.disabled) walk.faults.push(`not reached by the keyboard: ${show(e)}`)
     })
     document.activeElement?.blur()
     return walk.faults
   }
-  return {structure, contrast, beginWalk, step, endWalk}
-})()
+  return {structure, contrast, beginWalk, endWalk}
+})
