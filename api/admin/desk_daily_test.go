@@ -71,7 +71,8 @@ func searching(t *testing.T, d *desk, size browsertest.Size) {
 		tab.Enter("#q")
 		tab.See("main tbody tr", kind.shows)
 		tab.See("main tbody tr", w.id)
-		look(tab, "found-"+kind.name)
+		tab.Glance()
+		tab.Shot("found-" + kind.name)
 		tab.Submit("main tbody tr:first-child > :nth-child(2) a", "")
 		if got, err := url.Parse(tab.Address()); err != nil || !strings.HasPrefix(got.Path, kind.leads) {
 			t.Errorf("%s leads to %s", kind.name, tab.Address())

@@ -3,11 +3,13 @@ package browsertest
 import (
 	"context"
 	_ "embed"
+	"flag"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 )
@@ -62,7 +64,7 @@ func (tab *Tab) walk(of string) []string {
 	tab.t.Helper()
 	stops := min(Eval[int](tab, of+".beginWalk()"), focusMost)
 	for pressed := 0; pressed < 2*stops+10; pressed++ {
-		tab.Press("\t")
+		tab.do("press the tab key", tabKey)
 		if pressed > stops && Eval[bool](tab, "window.focusWalk.through || window.focusWalk.visited.size >= "+strconv.Itoa(stops)) {
 			break
 		}
@@ -70,33 +72,49 @@ func (tab *Tab) walk(of string) []string {
 	return Eval[[]string](tab, of+".endWalk("+strconv.Itoa(focusMost)+")")
 }
 
+// tabKey is the part of the key's press that moves the focus; the others would take as long each.
+var tabKey = chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+	_, err := chromedp.Call(ctx, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: "rawKeyDown", Key: "Tab", Code: "Tab", WindowsVirtualKeyCode: 9})
+	return err
+})
+
 // heightMost is where a screenshot of a long page ends.
 const heightMost = 3500
 
 // Shot takes a screenshot of the page, named for what it shows, the size and the colour scheme. It goes to the folder of
-// AANET_TEST_ARTIFACTS, or else to that of the test's artifacts.
+// AANET_TEST_ARTIFACTS, or else to that of the test's artifacts; when neither is kept, none is taken.
 func (tab *Tab) Shot(name string) {
 	tab.t.Helper()
-	height := Eval[float64](tab, `window.scrollTo(0, 0), document.querySelectorAll(".scroll").forEach(e => e.scrollTo(0, 0)), document.documentElement.scrollHeight`)
-	yes := true
-	var picture []byte
-	tab.do("take a screenshot", chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
-		taken, err := chromedp.Call(ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{
-			CaptureBeyondViewport: &yes, OptimizeForSpeed: &yes,
-			Clip: &page.Viewport{Width: float64(tab.size.Width), Height: min(max(height, float64(tab.size.Height)), heightMost), Scale: 1},
-		})
-		picture = taken.Data
-		return err
-	}))
-	folder := tab.t.ArtifactDir()
-	if chosen := os.Getenv("AANET_TEST_ARTIFACTS"); chosen != "" {
-		folder = filepath.Join(chosen, strings.ReplaceAll(tab.t.Name(), "/", "-"))
+	folder := os.Getenv("AANET_TEST_ARTIFACTS")
+	switch keeps := flag.Lookup("test.artifacts"); {
+	case folder != "":
+		folder = filepath.Join(folder, strings.ReplaceAll(tab.t.Name(), "/", "-"))
+	case keeps != nil && keeps.Value.String() == "true":
+		folder = tab.t.ArtifactDir()
+	default:
+		return
 	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		tab.t.Fatal(err)
 	}
 	file := filepath.Join(folder, name+"-"+tab.size.Name+"-"+string(tab.scheme)+".png")
-	if err := os.WriteFile(file, picture, 0o644); err != nil {
+	if err := os.WriteFile(file, tab.picture(), 0o644); err != nil {
 		tab.t.Fatal(err)
 	}
+}
+
+// picture is the page from its beginning, scrolled to nowhere.
+func (tab *Tab) picture() (png []byte) {
+	tab.t.Helper()
+	height := Eval[float64](tab, `window.scrollTo(0, 0), document.querySelectorAll(".scroll").forEach(e => e.scrollTo(0, 0)), document.documentElement.scrollHeight`)
+	yes := true
+	tab.do("take a screenshot", chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+		taken, err := chromedp.Call(ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{
+			CaptureBeyondViewport: &yes, OptimizeForSpeed: &yes,
+			Clip: &page.Viewport{Width: float64(tab.size.Width), Height: min(max(height, float64(tab.size.Height)), heightMost), Scale: 1},
+		})
+		png = taken.Data
+		return err
+	}))
+	return png
 }
