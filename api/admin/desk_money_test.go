@@ -45,6 +45,9 @@ func steps(states ...billing.StepState) (all []billing.PayoutStep) {
 		{"transaction", "it is in block 31,337,000"}, {"confirmations", "12 of 12"}, {"outcome", "it succeeded"}, {"time", "made 4 min after the request"},
 		{"amount", "2.98 USDC to " + wallet}, {"sender", "0x209693Bc6afc0C5328bA36FaF03C514EF312287C is yours"},
 	}[:len(states)] {
+		if states[i] == billing.StepOpen {
+			s.detail = "3 of 12"
+		}
 		all = append(all, billing.PayoutStep{Name: s.name, State: states[i], Detail: s.detail})
 	}
 	return all
@@ -158,6 +161,8 @@ func twoAtOnce(t *testing.T, d *desk, size browsertest.Size) {
 		tab.See("main .lede", "by "+person(roles[1-i]))
 		tab.See("main .lede", "since 20")
 		look(tab, "second")
+		tab.Submit("main a", "Look at it")
+		tab.See("h1", "Refund of $4.00")
 	}
 	got, left := w.refund(t), w.balance(t)
 	paid := got["status"] == "paid" && got["tx_hash"] == tx && left == 0

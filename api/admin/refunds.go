@@ -214,7 +214,7 @@ func (d *door) refundProblem(v *visit, err error) error {
 // taken says who was first.
 func (v *visit) taken(what string, state *store.StateError) error {
 	id := v.r.PathValue("id")
-	p := &problem{Status: http.StatusConflict, Title: "Somebody else was first", Text: "Nothing was done: the " + what + " is " + state.State + " already."}
+	p := &problem{Status: http.StatusConflict, Title: "Somebody else was first", Text: "Nothing was done: the " + what + " is " + state.State + " already.", About: Root + "/" + what + "s/" + id}
 	row, found, err := v.door.Store.LastAct(v.ctx(), id)
 	if err != nil {
 		return err

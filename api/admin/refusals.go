@@ -17,6 +17,7 @@ type problem struct {
 	Status int
 	Title  string
 	Text   string
+	About  string        // a path that shows what it is about; empty: there is none
 	Wait   time.Duration // when to try again; 0: it is not said
 }
 

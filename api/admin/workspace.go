@@ -107,10 +107,10 @@ func balanceCharts(points []store.BalancePoint, span, layout string) (balance, s
 		labels[i], balances[i], units[i] = p.At.UTC().Format(layout), p.Balance, p.Units
 	}
 	balance = chart.Figure{
-		Title: "Balance, " + span, Heads: "At the end of (UTC)", Labels: labels, Series: []chart.Series{{Name: "units", Values: chart.Ints(balances...)}},
+		Title: "Balance, " + span + " (units)", Heads: "At the end of (UTC)", Labels: labels, Series: []chart.Series{{Name: "units", Values: chart.Ints(balances...)}},
 	}.Lines()
 	spend = chart.Figure{
-		Title: "Charged, " + span, Heads: "Up to (UTC)", Labels: labels, Series: []chart.Series{{Name: "units", Values: chart.Ints(units...)}},
+		Title: "Charged, " + span + " (units)", Heads: "Up to (UTC)", Labels: labels, Series: []chart.Series{{Name: "units", Values: chart.Ints(units...)}},
 	}.Bars()
 	return balance, spend
 }

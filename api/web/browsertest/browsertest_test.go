@@ -45,6 +45,11 @@ func serve(t *testing.T, others map[string]string) string {
 				return
 			}
 		}
+		if r.URL.Path == "/dim.css" {
+			w.Header().Set("Content-Type", "text/css")
+			_, _ = w.Write([]byte("a { outline: none }"))
+			return
+		}
 		web.Protect(w.Header(), web.Live)
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		if r.URL.Path == "/" {
@@ -95,19 +100,20 @@ func whole(body string) string {
 // Every check finds what it is for.
 func TestChecksFindFaults(t *testing.T) {
 	faults := map[string]string{
-		whole("<h1>a</h1><h1>b</h1>"):                                                                    "2 h1",
-		whole("<p>a</p>"):                                                                                "0 h1",
-		whole("<h1>a</h1><h3>b</h3>"):                                                                    "after h1 comes",
-		whole("<h1>a</h1><input name=q>"):                                                                "no label",
-		whole("<h1>a</h1><button></button>"):                                                             "no name",
-		whole("<h1>a</h1><a href='/next'><svg></svg></a>"):                                               "no name",
-		whole("<h1>a</h1><svg width=9 height=9></svg>"):                                                  "an image without a name",
-		whole("<h1>a</h1><table><tr><td>1</table>"):                                                      "a table without headings",
-		whole("<h1 id=a>a</h1><p id=a>b</p>"):                                                            "two elements with the id a",
-		whole("<h1>a</h1><label for=zz>b</label>"):                                                       "for names zz",
-		whole("<h1>a</h1><p><font color='#999999'>pale</font></p>"):                                      "contrast",
-		whole("<h1>a</h1><table width=2000><tr><th>1</table>"):                                           "px too wide",
-		whole("<h1>a</h1><a href='/a'>b</a><a href='/' tabindex=5>c"):                                    "tabindex 5",
+		whole("<h1>a</h1><h1>b</h1>"):                                 "2 h1",
+		whole("<p>a</p>"):                                             "0 h1",
+		whole("<h1>a</h1><h3>b</h3>"):                                 "after h1 comes",
+		whole("<h1>a</h1><input name=q>"):                             "no label",
+		whole("<h1>a</h1><button></button>"):                          "no name",
+		whole("<h1>a</h1><a href='/next'><svg></svg></a>"):            "no name",
+		whole("<h1>a</h1><svg width=9 height=9></svg>"):               "an image without a name",
+		whole("<h1>a</h1><table><tr><td>1</table>"):                   "a table without headings",
+		whole("<h1 id=a>a</h1><p id=a>b</p>"):                         "two elements with the id a",
+		whole("<h1>a</h1><label for=zz>b</label>"):                    "for names zz",
+		whole("<h1>a</h1><p><font color='#999999'>pale</font></p>"):   "contrast",
+		whole("<h1>a</h1><table width=2000><tr><th>1</table>"):        "px too wide",
+		whole("<h1>a</h1><a href='/a'>b</a><a href='/' tabindex=5>c"): "tabindex 5",
+		strings.Replace(whole("<h1>a</h1><a href='/a'>b</a>"), "</head>", "<link rel=stylesheet href=/dim.css></head>", 1): "does not show the focus",
 		whole("<h1>a</h1><p style='color:red'>b</p>"):                                                    "inline",
 		"<html><link rel=icon href=" + web.Mark.Path + "><title>x</title><main><h1>a</h1></main></html>": "no lang",
 	}

@@ -118,7 +118,7 @@
 
   const beginWalk = () => {
     const list = stops()
-    const walk = window.focusWalk = {list, visited: new Set(), last: -1, faults: [], through: false}
+    const walk = window.focusWalk = {list, visited: new Set(), last: -1, faults: [], dim: [], through: false}
     document.body.tabIndex = -1
     document.body.focus()
     document.body.removeAttribute("tabindex")
@@ -127,10 +127,13 @@
     document.addEventListener("focusin", walk.step)
     return list.length
   }
+  const showsFocus = e => {
+    const style = getComputedStyle(e)
+    return style.boxShadow !== "none" || style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 1
+  }
   // step looks at where the focus came to.
   const step = (walk, e) => {
-    const style = getComputedStyle(e)
-    if (within(e) && style.boxShadow === "none" && (style.outlineStyle === "none" || parseFloat(style.outlineWidth) < 1)) walk.faults.push(`does not show the focus: ${show(e)}`)
+    if (within(e) && !showsFocus(e)) walk.dim.push(e)
     const at = walk.list.indexOf(e)
     if (at < 0) return // such as an area that scrolls
     if (walk.visited.has(at)) {
@@ -144,6 +147,10 @@
   const endWalk = most => {
     const walk = window.focusWalk
     document.removeEventListener("focusin", walk.step)
+    for (const e of walk.dim) { // a window that just lost the focus shows none: a second look decides
+      e.focus({focusVisible: true})
+      if (e.isConnected && seen(e) && !showsFocus(e)) walk.faults.push(`does not show the focus: ${show(e)}`)
+    }
     walk.list.slice(0, most).forEach((e, i) => {
       if (!walk.visited.has(i) && e.isConnected && seen(e) && !e.disabled) walk.faults.push(`not reached by the keyboard: ${show(e)}`)
     })
