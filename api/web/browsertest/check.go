@@ -65,7 +65,7 @@ func (tab *Tab) walk(of string) []string {
 	stops := min(Eval[int](tab, of+".beginWalk()"), focusMost)
 	for pressed := 0; pressed < 2*stops+10; pressed++ {
 		tab.do("press the tab key", tabKey)
-		if pressed > stops && Eval[bool](tab, "window.focusWalk.through || window.focusWalk.visited.size >= "+strconv.Itoa(stops)) {
+		if pressed+1 >= stops && Eval[bool](tab, "window.focusWalk.through || window.focusWalk.visited.size >= "+strconv.Itoa(stops)) {
 			break
 		}
 	}

@@ -118,7 +118,7 @@
 
   const beginWalk = () => {
     const list = stops()
-    const walk = window.focusWalk = {list, visited: new Set(), last: -1, faults: [], dim: [], through: false}
+    const walk = window.focusWalk = {list, visited: new Set(), last: -1, faults: [], through: false}
     document.body.tabIndex = -1
     document.body.focus()
     document.body.removeAttribute("tabindex")
@@ -133,13 +133,13 @@
   }
   // step looks at where the focus came to.
   const step = (walk, e) => {
-    if (within(e) && !showsFocus(e)) walk.dim.push(e)
     const at = walk.list.indexOf(e)
-    if (at < 0) return // such as an area that scrolls
-    if (walk.visited.has(at)) {
+    if (walk.through || walk.visited.has(at)) { // it came round by the browser's own controls
       walk.through = true
       return
     }
+    if (within(e) && !showsFocus(e)) walk.faults.push(`does not show the focus: ${show(e)}`)
+    if (at < 0) return // such as an area that scrolls
     if (at < walk.last) walk.faults.push(`out of order: ${show(e)} after ${show(walk.list[walk.last])}`)
     walk.visited.add(at)
     walk.last = at
@@ -147,10 +147,6 @@
   const endWalk = most => {
     const walk = window.focusWalk
     document.removeEventListener("focusin", walk.step)
-    for (const e of walk.dim) { // a window that just lost the focus shows none: a second look decides
-      e.focus({focusVisible: true})
-      if (e.isConnected && seen(e) && !showsFocus(e)) walk.faults.push(`does not show the focus: ${show(e)}`)
-    }
     walk.list.slice(0, most).forEach((e, i) => {
       if (!walk.visited.has(i) && e.isConnected && seen(e) && !e.disabled) walk.faults.push(`not reached by the keyboard: ${show(e)}`)
     })
