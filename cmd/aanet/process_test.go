@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	syscall.Umask(0o022) // as root, Postgres is another user who passes through the folders of tests
+	if os.Geteuid() == 0 {
+		os.Setenv("TMPDIR", "/tmp") // which everybody may enter
+	}
 	os.Exit(m.Run())
 }
 
