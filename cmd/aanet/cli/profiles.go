@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"syscall"
 )
 
 // keptProfiles is the content of profiles.json.
@@ -66,18 +67,27 @@ func (f profileFile) load() (keptProfiles, error) {
 	return kept, nil
 }
 
-// change reads the profiles, changes them and puts the new file in the place of the old one in one step.
+// change reads the profiles, changes them and puts the new file in the place of the old one in one step. Commands that do so
+// at once take turns, so that none loses the key of another.
 func (f profileFile) change(how func(*keptProfiles) error) error {
+	folder := filepath.Dir(string(f))
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return fmt.Errorf("profiles: %w", err)
+	}
+	turn, err := os.Open(folder)
+	if err != nil {
+		return fmt.Errorf("profiles: %w", err)
+	}
+	defer turn.Close() // which ends the turn
+	if err := syscall.Flock(int(turn.Fd()), syscall.LOCK_EX); err != nil {
+		return fmt.Errorf("profiles: %w", err)
+	}
 	kept, err := f.load()
 	if err != nil {
 		return err
 	}
 	if err := how(&kept); err != nil {
 		return err
-	}
-	folder := filepath.Dir(string(f))
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return fmt.Errorf("profiles: %w", err)
 	}
 	text, err := json.MarshalIndent(kept, "", "  ")
 	if err != nil {

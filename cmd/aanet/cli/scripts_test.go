@@ -2,12 +2,14 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -186,5 +188,24 @@ func TestOtherCompletions(t *testing.T) {
 		if out, err := read.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", shell, err, out)
 		}
+	}
+}
+
+func TestProfilesKeptAtOnceAreAllKept(t *testing.T) {
+	t.Parallel()
+	file := profileFile(filepath.Join(t.TempDir(), "aanet", "profiles.json"))
+	const many = 30
+	var keeping sync.WaitGroup
+	for i := range many {
+		keeping.Go(func() {
+			if err := file.keep(fmt.Sprint("agent-", i), profile{Key: fmt.Sprint("key ", i)}, false); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	keeping.Wait()
+	kept, err := file.load()
+	if err != nil || len(kept.Profiles) != many {
+		t.Errorf("%d of %d profiles are kept, %v", len(kept.Profiles), many, err)
 	}
 }
