@@ -88,10 +88,11 @@ func (f *eventFollower) stream(ctx context.Context, give func(EventOut) bool) (s
 			}
 			return false, fmt.Errorf("%w: the event stream was cut off: %w", ErrNotReached, err)
 		}
-		silent.Reset(f.c.silence)
+		silent.Stop() // while the receiver is at work, however long: that is no silence of the stream
 		if stopped, err = f.take(frame, give); stopped || err != nil {
 			return stopped, err
 		}
+		silent.Reset(f.c.silence)
 	}
 }
 

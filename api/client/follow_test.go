@@ -193,6 +193,36 @@ func TestASilentStreamIsOpenedAnew(t *testing.T) {
 	}
 }
 
+// A receiver that takes its time over an event is no silence of the stream: the one connection goes on.
+func TestASlowReceiverKeepsItsStream(t *testing.T) {
+	t.Parallel()
+	var opened atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		if opened.Add(1) == 1 {
+			_, _ = io.WriteString(w, "id: 1\nevent: file_write\ndata: {\"seq\":1}\n\n")
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-time.After(400 * time.Millisecond):
+			case <-r.Context().Done():
+			}
+		}
+		_, _ = io.WriteString(w, "event: refusal\ndata: {\"status\":401,\"code\":\"UNAUTHENTICATED\"}\n\n")
+	}))
+	t.Cleanup(server.Close)
+	c := client.New(server.URL, "", client.WithSilence(200*time.Millisecond)).InWorkspace("w")
+	for _, err := range c.FollowEvents(t.Context(), client.FollowEventsIn{}) {
+		if err == nil {
+			time.Sleep(500 * time.Millisecond)
+		} else if !errors.Is(err, client.CodeUnauthenticated) {
+			t.Error(err)
+		}
+	}
+	if n := opened.Load(); n != 1 {
+		t.Errorf("the stream was opened %d times", n)
+	}
+}
+
 func TestPages(t *testing.T) {
 	t.Parallel()
 	s := newSwarm(t)
