@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"aanet/billing"
@@ -82,14 +83,16 @@ func requestRefund(ctx context.Context, c *Caller, in RequestRefundIn) (RequestR
 	return out, err
 }
 
-// isReceiver tells whether an address is the one that takes deposits on the network.
+// isReceiver tells whether an address takes deposits on the network, or on another one on which it is the same wallet.
 func (s *Service) isReceiver(network, address string) bool {
 	n, known := x402.ByShort(network)
 	if !known || s.config.Deposits == nil {
 		return false
 	}
-	payTo := s.config.Deposits.Gateway.PayTo(n.ID)
-	return address == payTo || !n.IsSolana() && strings.EqualFold(address, payTo)
+	return slices.ContainsFunc(x402.Networks(), func(other x402.Network) bool {
+		payTo := s.config.Deposits.Gateway.PayTo(other.ID)
+		return other.IsSolana() == n.IsSolana() && (address == payTo || !n.IsSolana() && strings.EqualFold(address, payTo))
+	})
 }
 
 // RefundOut is a refund in a list. Money is in dollars.
