@@ -75,17 +75,17 @@ func textOr(s *string, otherwise string) string {
 
 // grouped writes 1234567 as 1,234,567.
 func grouped(n int64) string {
-	digits := strconv.FormatInt(n, 10)
+	digits, negative := strings.CutPrefix(strconv.FormatInt(n, 10), "-")
 	from := len(digits) % 3
-	if n < 0 {
-		return "-" + grouped(-n)
-	}
 	parts := []string{}
 	if from > 0 {
 		parts = append(parts, digits[:from])
 	}
 	for ; from < len(digits); from += 3 {
 		parts = append(parts, digits[from:from+3])
+	}
+	if negative {
+		return "-" + strings.Join(parts, ",")
 	}
 	return strings.Join(parts, ",")
 }
