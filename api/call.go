@@ -36,13 +36,33 @@ type Answer struct {
 	Authenticated bool
 }
 
-// Call runs an operation. It answers every input; what is no refusal is logged once and shown as INTERNAL.
+// Call runs an operation, and waits for its answer. It answers every input; what is no refusal is logged once and shown
+// as INTERNAL.
 func (s *Service) Call(ctx context.Context, o *Op, r Request) Answer {
+	a, waiting := s.Begin(ctx, o, r)
+	if waiting != nil {
+		return waiting.Finish(ctx)
+	}
+	return a
+}
+
+// Begin is Call, but for one that has to wait: that is given back, and there is no answer yet.
+func (s *Service) Begin(ctx context.Context, o *Op, r Request) (Answer, *Waiting) {
 	c := &Caller{svc: s, op: o, want: named(r.Workspace)}
 	out, err := s.serve(ctx, c, r)
+	if w := c.waiting; w != nil {
+		c.waiting, w.request = nil, r
+		w.request.Input = nil
+		return Answer{}, w
+	}
+	return s.answer(ctx, c, r, out, err), nil
+}
+
+// answer is what a call came to.
+func (s *Service) answer(ctx context.Context, c *Caller, r Request, out any, err error) Answer {
 	a := Answer{Out: out, Cost: c.cost, Remaining: c.remaining, Authenticated: c.remaining != nil}
 	if err == nil {
-		a.Status = statusOf(o, out)
+		a.Status = statusOf(c.op, out)
 		if p, ok := out.(presented); ok {
 			p.present(&a)
 		}
@@ -56,7 +76,7 @@ func (s *Service) Call(ctx context.Context, o *Op, r Request) Answer {
 		a.Refusal = Refuse(Internal)
 	}
 	if internal := a.Refusal.Code == Internal || a.Refusal.Code == Unavailable; internal && ctx.Err() == nil {
-		s.failures.failed(ctx, o, r, a.Refusal.Code, err)
+		s.failures.failed(ctx, c.op, r, a.Refusal.Code, err)
 	}
 	a.Status = a.Refusal.Status()
 	return a

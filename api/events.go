@@ -86,15 +86,14 @@ func eventTypesFault(list string) string {
 
 func waitForEvents(ctx context.Context, c *Caller, in WaitIn) (WaitOut, error) {
 	r := newEventReader(c, in)
-	err := c.poll(ctx, in.WaitSeconds, r.narrow, func(ctx context.Context, wait bool) (bool, error) {
+	return poll(ctx, c, in.WaitSeconds, r.narrow, func(ctx context.Context, wait bool) (WaitOut, bool, error) {
 		mode := answerNow
 		if wait {
 			mode = answerEvents
 		}
 		err := r.read(ctx, mode)
-		return !r.waiting, err
+		return r.out, !r.waiting, err
 	})
-	return r.out, err
 }
 
 // The modes of functions/read_events.sql.

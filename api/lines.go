@@ -101,37 +101,31 @@ func (c *Caller) waitForLock(ctx context.Context, in AcquireLockIn) (AcquireLock
 	if err != nil {
 		return AcquireLockOut{}, err
 	}
-	defer w.end()
 	own := &inLine{id: newID(), poke: w.watch.Poke}
 	k, lines := lineKey{c.Workspace(), in.Name}, c.svc.lines
-	out := AcquireLockOut{Name: in.Name}
-	for last := false; ; {
+	var subkey *uuid.UUID
+	w.look = func(ctx context.Context, last bool) (any, bool, time.Duration, error) {
 		try, err := c.tryLock(ctx, in, own.id, last)
-		away := own.ticket > 0 && !last && errors.Is(err, store.ErrUnavailable)
-		if !away && (err != nil || !try.waiting) {
-			if own.ticket > 0 || errors.Is(err, store.ErrUnknown) {
-				lines.leave(k, own)
-				c.leaveLine(ctx, in.Name, own.id, err)
-			}
-			out.LeaseExpiresAt, out.FencingToken, out.Reacquired = Time{try.lease}, try.token, try.again
-			return out, err
+		if err == nil && try.waiting {
+			subkey = try.subkey
+			return nil, false, lines.turn(k, own, try), nil
 		}
-		look := troublePause
-		if !away {
-			look = lines.turn(k, own, try)
-			w.watch.Want(func(e store.Change) bool {
-				aboutLock := e.ForLocks || e.Path != nil && *e.Path == in.Name && (e.Operation == "LOCK_RELEASE" || e.Operation == "LOCK_RENEW" || e.Operation == "LOCK_ACQUIRE")
-				return aboutKey(e, try.subkey) || aboutLock && lines.isFirst(k, own)
-			})
-		}
-		more, gone := w.next(ctx, look)
-		if gone != nil {
-			lines.leave(k, own)
-			c.leaveLine(ctx, in.Name, own.id, gone)
-			return out, gone
-		}
-		last = !more
+		return AcquireLockOut{in.Name, Time{try.lease}, try.token, try.again}, true, 0, err
 	}
+	w.narrow = func() func(store.Change) bool {
+		subkey := subkey
+		return func(e store.Change) bool {
+			aboutLock := e.ForLocks || e.Path != nil && *e.Path == in.Name && (e.Operation == "LOCK_RELEASE" || e.Operation == "LOCK_RENEW" || e.Operation == "LOCK_ACQUIRE")
+			return aboutKey(e, subkey) || aboutLock && lines.isFirst(k, own)
+		}
+	}
+	w.left = func(ctx context.Context, err error) {
+		if own.ticket > 0 || errors.Is(err, store.ErrUnknown) {
+			lines.leave(k, own)
+			c.leaveLine(ctx, in.Name, own.id, err)
+		}
+	}
+	return await[AcquireLockOut](ctx, w)
 }
 
 // turn takes note of an answer that says to wait, and gives the time after which to look again; 0 for

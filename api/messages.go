@@ -80,15 +80,14 @@ type MessageOut struct {
 }
 
 func getMessages(ctx context.Context, c *Caller, in GetMessagesIn) (List[MessageOut], error) {
-	var m messageColumns
 	args := []any{instant(in.Since), in.Topic, in.Limit}
 	if in.WaitSeconds == 0 {
+		var m messageColumns
 		err := c.do(ctx, fn{name: "get_messages", price: c.op.Price.Base, args: args, into: m.into()})
 		return m.list(), err
 	}
-	var waiting bool
 	var subkey *uuid.UUID
-	err := c.poll(ctx, in.WaitSeconds,
+	return poll(ctx, c, in.WaitSeconds,
 		func() func(store.Change) bool {
 			own := subkey
 			return func(e store.Change) bool {
@@ -96,11 +95,12 @@ func getMessages(ctx context.Context, c *Caller, in GetMessagesIn) (List[Message
 				return comes || aboutKey(e, own)
 			}
 		},
-		func(ctx context.Context, wait bool) (bool, error) {
+		func(ctx context.Context, wait bool) (List[MessageOut], bool, error) {
+			var m messageColumns
+			var waiting bool
 			err := c.do(ctx, fn{name: "await_messages", price: c.op.Price.Base, args: append(args[:3:3], wait), into: append(m.into(), &waiting, &subkey)})
-			return !waiting, err
+			return m.list(), !waiting, err
 		})
-	return m.list(), err
 }
 
 // messageColumns are messages as the SQL functions give them.

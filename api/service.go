@@ -102,8 +102,9 @@ type Caller struct {
 	want      *string // the workspace as the caller named it; nil when it did not
 	cost      int64
 	remaining *int64
-	once      *once // of a call with an idempotency key
-	replayed  bool  // the answer is that of an earlier call
+	once      *once    // of a call with an idempotency key
+	replayed  bool     // the answer is that of an earlier call
+	waiting   *Waiting // the call has begun to wait
 }
 
 // Workspace is the id of the caller's workspace.

@@ -74,6 +74,9 @@ type Watch struct {
 	waiters   *waiters
 	workspace uuid.UUID
 	want      func(Change) bool
+
+	mu   sync.Mutex
+	call func() // beside C
 }
 
 func newWaiters(replica uuid.UUID, pool *pgxpool.Pool) *waiters {
@@ -142,6 +145,22 @@ func (o *Watch) Poke() {
 	select {
 	case o.c <- struct{}{}:
 	default:
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.call != nil {
+		o.call()
+	}
+}
+
+// OnPoke lets f be called too whenever C receives something, and at once when C holds something; nil ends that. f must
+// not block. When OnPoke returns, what was set before is not called any longer.
+func (o *Watch) OnPoke(f func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.call = f
+	if f != nil && len(o.c) > 0 {
+		f()
 	}
 }
 
@@ -234,6 +253,9 @@ func (w *waiters) pokeAll(meant func(uuid.UUID) bool) {
 		}
 	}
 }
+
+// PokeAll lets every call that waits in this process look again.
+func (s *Store) PokeAll() { s.waiters.pokeAll(func(uuid.UUID) bool { return true }) }
 
 func (p *place) tell(c Change) {
 	for o := range p.watches {
