@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -26,11 +27,12 @@ import (
 func REST(t testing.TB, s *api.Service) apitest.Door { return restLogging(t, s, doorLog(t)) }
 
 func restLogging(t testing.TB, s *api.Service, log *slog.Logger) apitest.Door {
+	parking := rest.NewParking(time.Now)
 	handler := rest.New(s, rest.Options{
-		PublicURL: "http://aanet.example", Log: log, Metrics: api.NewMetrics(prometheus.NewRegistry()), Version: "test",
+		Parking: parking, PublicURL: "http://aanet.example", Log: log, Metrics: api.NewMetrics(prometheus.NewRegistry()), Version: "test",
 		Ready: func(context.Context) error { return nil },
 	})
-	return restDoor{serveDoor(t, handler)}
+	return restDoor{serveParking(t, handler, parking)}
 }
 
 type restDoor struct{ client doorClient }
@@ -163,9 +165,22 @@ type doorClient struct {
 // serveDoor serves a door until the test ends.
 func serveDoor(t testing.TB, handler http.Handler) doorClient {
 	t.Helper()
-	server := httptest.NewServer(handler)
+	return serveParking(t, handler, rest.NewParking(time.Now))
+}
+
+// listen serves a handler until the test ends, and gives its address.
+func listen(t testing.TB, handler http.Handler, parking *rest.Parking) string {
+	t.Helper()
+	server := httptest.NewUnstartedServer(handler)
+	server.Listener = parking.Listen(server.Listener)
+	server.Start()
 	t.Cleanup(server.Close)
-	u, err := url.Parse(server.URL)
+	return server.URL
+}
+
+func serveParking(t testing.TB, handler http.Handler, parking *rest.Parking) doorClient {
+	t.Helper()
+	u, err := url.Parse(listen(t, handler, parking))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,13 +25,13 @@ import (
 // serveREST serves a replica's REST door and gives the address of the workspace's events.
 func serveREST(t *testing.T, ws *apitest.Workspace) string {
 	t.Helper()
-	server := httptest.NewServer(rest.New(ws.Service, rest.Options{
-		PublicURL: "http://aanet.example", Log: doorLog(t), Metrics: api.NewMetrics(prometheus.NewRegistry()), Version: "test",
+	parking := rest.NewParking(time.Now)
+	address := listen(t, rest.New(ws.Service, rest.Options{
+		Parking: parking, PublicURL: "http://aanet.example", Log: doorLog(t), Metrics: api.NewMetrics(prometheus.NewRegistry()), Version: "test",
 		Ready: func(context.Context) error { return nil },
-	}))
-	t.Cleanup(server.Close)
+	}), parking)
 	t.Cleanup(ws.Service.Drain)
-	return server.URL + "/v1/workspaces/" + ws.ID + "/events"
+	return address + "/v1/workspaces/" + ws.ID + "/events"
 }
 
 // piece is one server-sent event; one without a name only moves the id.

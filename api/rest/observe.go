@@ -16,10 +16,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Where the context keeps the operation of a request, once it is known, and the code of its refusal.
+// Where the context keeps the operation of a request, once it is known, the code of its refusal, and since when it is served.
 const (
 	operationKey = "operation"
 	codeKey      = "code"
+	timerKey     = "timer"
 )
 
 func requestID(c echo.Context) string { return c.Response().Header().Get("X-Request-Id") }
@@ -38,9 +39,12 @@ func (d *door) observe(next echo.HandlerFunc) echo.HandlerFunc {
 			d.run(c, next)
 			return nil
 		}
-		timer := prometheus.NewTimer(prometheus.ObserverFunc(func(seconds float64) { d.record(c, seconds) }))
+		timer := prometheus.NewTimer(nil)
+		c.Set(timerKey, timer)
 		d.run(c, next)
-		timer.ObserveDuration()
+		if c.Get(parkedKey) == nil {
+			d.record(c, timer.ObserveDuration().Seconds())
+		}
 		return nil
 	}
 }

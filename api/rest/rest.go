@@ -21,6 +21,7 @@ type Options struct {
 	TrustedProxies []netip.Prefix              // whose X-Forwarded-For counts
 	MCP            http.Handler                // at /mcp, for all methods; it checks hosts and origins itself; nil: no such door
 	Admin          http.Handler                // at /admin; it sets its own headers and checks origins itself; nil: there is no dashboard
+	Parking        *Parking                    // where calls that wait leave their connections; nil: their handlers wait
 	Ready          func(context.Context) error // why the service cannot take calls, or nil
 	Log            *slog.Logger
 	Metrics        *api.Metrics
@@ -35,6 +36,7 @@ type door struct {
 	address func(*http.Request) netip.Addr
 	pages   pages
 	bodies  *room
+	echo    *echo.Echo
 }
 
 // New makes the handler of everything: /v1, the pages, the health checks and /mcp.
@@ -42,6 +44,7 @@ func New(svc *api.Service, o Options) http.Handler {
 	d := &door{Options: o, svc: svc, routes: newRoutes(api.Operations()), address: ClientAddr(o.TrustedProxies), bodies: newRoom(bodiesBytesMax)}
 	d.pages = newPages(o)
 	e := echo.New()
+	d.echo = e
 	e.HTTPErrorHandler = d.fail
 	e.Use(d.observe, d.protect)
 	e.Any("/v1/*", d.operation)
@@ -90,8 +93,19 @@ func (d *door) operation(c echo.Context) error {
 	if wantsStream(r, op) {
 		return d.stream(c, op, request)
 	}
-	answer := d.svc.Call(r.Context(), op, request)
-	if gone(r) && answer.Status == http.StatusInternalServerError {
+	answer, waiting := d.svc.Begin(r.Context(), op, request)
+	if waiting != nil {
+		if d.park(c, op, waiting) {
+			return nil
+		}
+		answer = waiting.Finish(r.Context())
+	}
+	return d.answered(c, op, answer)
+}
+
+// answered shows what a call came to, whose client may be gone.
+func (d *door) answered(c echo.Context, op *api.Op, answer api.Answer) error {
+	if gone(c.Request()) && answer.Status == http.StatusInternalServerError {
 		answer.Refusal = api.Refuse(api.Unavailable) // the call ended with its caller, by no fault of ours
 	}
 	return d.answer(c, op, answer)

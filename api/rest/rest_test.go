@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,6 +33,8 @@ type service struct {
 	owner     string
 	registry  *prometheus.Registry
 	log       *bytes.Buffer
+	service   *api.Service
+	drain     func() // ends the service as the command does
 }
 
 // start opens the door; change may alter its options.
@@ -51,9 +55,21 @@ func start(t *testing.T, change func(*rest.Options)) *service {
 		change(&o)
 	}
 	svc := api.NewService(s.store, api.Config{TrialTTL: 24 * time.Hour, PublicURL: o.PublicURL}, time.Now, log)
-	server := httptest.NewServer(rest.New(svc, o))
-	s.url = server.URL
+	parking := rest.NewParking(time.Now)
+	o.Parking = parking
+	server := httptest.NewUnstartedServer(rest.New(svc, o))
+	server.Listener = parking.Listen(server.Listener)
+	server.Start()
+	s.url, s.service = server.URL, svc
+	s.drain = sync.OnceFunc(func() {
+		svc.Drain()
+		if err := errors.Join(server.Config.Shutdown(context.Background()), parking.Drain(context.Background())); err != nil {
+			t.Error(err)
+		}
+	})
 	t.Cleanup(func() {
+		server.CloseClientConnections() // those that nothing was asked on would be waited for
+		s.drain()
 		server.Close()
 		if err := s.store.Close(context.Background()); err != nil {
 			t.Error(err)

@@ -58,6 +58,7 @@ type Main struct {
 	stopping        chan struct{}
 	service         *api.Service
 	minutes         *api.Minutes
+	parking         *rest.Parking
 	endMinutes      func() // writes the last one down
 	stopNotifier    func()
 }
@@ -132,8 +133,9 @@ func (m *Main) doors(svc *api.Service, publicURL string) http.Handler {
 		Log: m.log, Metrics: metrics, AllowedHosts: m.config.AllowedHosts, AllowedOrigins: m.config.AllowedOrigins,
 		Version: version, ClientAddr: clientAddr,
 	})
+	m.parking = rest.NewParking(time.Now)
 	return rest.New(svc, rest.Options{
-		PublicURL: publicURL, AllowedHosts: m.config.AllowedHosts, AllowedOrigins: m.config.AllowedOrigins,
+		Parking: m.parking, PublicURL: publicURL, AllowedHosts: m.config.AllowedHosts, AllowedOrigins: m.config.AllowedOrigins,
 		TrustedProxies: m.config.TrustedProxies, MCP: mcpDoor, Admin: m.dashboard(svc, publicURL, clientAddr), Ready: m.ready, Log: m.log, Metrics: metrics, Version: version,
 	})
 }
@@ -176,7 +178,7 @@ func (m *Main) Run(ctx context.Context) error {
 		return fmt.Errorf("notes between replicas: %w", err)
 	}
 	failed := make(chan error, 2)
-	go func() { failed <- m.server.Serve(m.listener) }()
+	go func() { failed <- m.server.Serve(m.parking.Listen(m.listener)) }()
 	go func() { failed <- m.metrics.Serve(m.metricsListener) }()
 	select {
 	case err = <-failed:
@@ -217,7 +219,9 @@ func (m *Main) startMinutes(ctx context.Context) (end func()) {
 func (m *Main) endCalls(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()
-	if err := m.server.Shutdown(ctx); err != nil {
+	parked := make(chan error, 1)
+	go func() { parked <- m.parking.Drain(ctx) }()
+	if err := errors.Join(m.server.Shutdown(ctx), <-parked); err != nil {
 		return errors.Join(fmt.Errorf("calls under way: %w", err), m.server.Close())
 	}
 	return nil
