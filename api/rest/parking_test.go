@@ -133,6 +133,32 @@ func TestRequestsBehindACallThatWaits(t *testing.T) {
 	}
 }
 
+// Of a call's body nothing is left for the request behind it, whatever pieces it came in.
+func TestABodyInPiecesBeforeACallThatWaits(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	holder := s.call("POST", s.at("/subkeys"), `{"label":"holder"}`).is(201).text("key")
+	held := func(method, body string) {
+		s.call(method, s.at("/locks/one"), body, "Authorization: Bearer "+holder).is(200)
+	}
+	held("PUT", `{"lease_seconds":600}`)
+	c := s.dial()
+	c.send("PUT "+s.at("/locks/one")+" HTTP/1.1", "Content-Type: application/json", "Transfer-Encoding: chunked", "Trailer: X-Late")
+	body := `{"lease_seconds":600,"wait_seconds":50}`
+	pieces := fmt.Sprintf("%x\r\n%s\r\n%x\r\n%s\r\n0\r\nX-Late: GET / HTTP/1.1\r\n\r\n", 5, body[:5], len(body)-5, body[5:])
+	if _, err := io.WriteString(c.conn, pieces); err != nil {
+		t.Fatal(err)
+	}
+	c.send("GET " + s.at("/files") + " HTTP/1.1")
+	s.waiting(1)
+	held("DELETE", "")
+	for _, want := range []string{`"name":"one"`, `"entries":[]`} {
+		if r, body := c.answer("GET"); r.StatusCode != 200 || !strings.Contains(body, want) {
+			t.Errorf("%s: %s", r.Status, body)
+		}
+	}
+}
+
 func TestClientsThatCloseAfterACallThatWaits(t *testing.T) {
 	t.Parallel()
 	s := start(t, nil)
